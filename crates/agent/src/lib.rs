@@ -1,0 +1,1 @@
+//! The agent machine: typestate loop, evidence, tools, approval, driver.

@@ -1,0 +1,1 @@
+//! The rag program: run, resume and check durable agents from one file.

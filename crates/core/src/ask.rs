@@ -1,0 +1,117 @@
+//! Questions that wait for a person, and their answers. Both are facts.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    digest::Digest,
+    ids::{AskId, CallId, FactKey, NodeName},
+    tool::EffectClass,
+};
+
+/// A question that waits for a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Its id, unique in the thread.
+    pub id: AskId,
+    /// The node that asks.
+    pub node: NodeName,
+    /// What is said to the person.
+    pub prompt: String,
+    /// What is asked.
+    #[serde(flatten)]
+    pub subject: Subject,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Subject {
+    /// May this call run, with exactly these arguments?
+    Approval(CallSubject),
+    /// Did this call take effect? Its outcome was lost.
+    InDoubt(CallSubject),
+    /// A question of the node itself; any JSON answers it.
+    Interrupt,
+}
+
+/// The call that a question is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallSubject {
+    /// The call.
+    pub call: CallId,
+    /// The tool.
+    pub tool: String,
+    /// Its effect class.
+    pub effect: EffectClass,
+    /// The canonical arguments.
+    pub arguments: Value,
+    /// The digest of the canonical arguments; an approval binds it.
+    pub hash: Digest,
+}
+
+impl Ask {
+    /// The call behind the question, where there is one.
+    pub fn call(&self) -> Option<&CallSubject> {
+        match &self.subject {
+            Subject::Approval(call) | Subject::InDoubt(call) => Some(call),
+            Subject::Interrupt => None,
+        }
+    }
+
+    /// The key of the fact that holds the question.
+    pub fn key(&self) -> FactKey {
+        FactKey::from(format!("ask/{}", self.id))
+    }
+
+    /// The key of the fact that answers `id`.
+    pub fn answer_key(id: &AskId) -> FactKey {
+        FactKey::from(format!("answer/{id}"))
+    }
+}
+
+/// What a person decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Answer {
+    /// The call may run, with exactly the arguments of this digest.
+    Approve {
+        /// The digest of the arguments that the person saw.
+        hash: Digest,
+    },
+    /// The call must not run.
+    Deny {
+        /// Why, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The call in doubt took effect, with this result.
+    Done {
+        /// The result.
+        result: Value,
+    },
+    /// The call in doubt did not take effect.
+    NotDone,
+    /// The call in doubt is to be made again; this is its approval.
+    Repeat,
+    /// The answer to a node's own question.
+    Value {
+        /// The answer.
+        value: Value,
+    },
+}
+
+impl Answer {
+    /// Whether this kind of answer fits `subject`. What does not fit is never acted on.
+    pub fn fits(&self, subject: &Subject) -> bool {
+        match (self, subject) {
+            (Self::Approve { hash }, Subject::Approval(call)) => *hash == call.hash,
+            (Self::Deny { .. }, Subject::Approval(_))
+            | (Self::Done { .. } | Self::NotDone | Self::Repeat, Subject::InDoubt(_))
+            | (Self::Value { .. }, Subject::Interrupt) => true,
+            _ => false,
+        }
+    }
+}

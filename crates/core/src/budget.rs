@@ -1,0 +1,167 @@
+//! The budget of a run and all its children: never unlimited.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::code::{Code, Coded};
+
+/// What a run may consume at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Supersteps of the root graph, per run.
+    pub steps: u64,
+    /// Model calls; each try counts.
+    pub model_calls: u64,
+    /// Tool calls; each try and each refused call counts.
+    pub tool_calls: u64,
+    /// Driven time; waiting for people does not count.
+    pub driven: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 50,
+            model_calls: 100,
+            tool_calls: 200,
+            driven: Duration::from_mins(10),
+        }
+    }
+}
+
+/// What can run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Resource {
+    /// Supersteps.
+    Steps,
+    /// Model calls.
+    ModelCalls,
+    /// Tool calls.
+    ToolCalls,
+    /// Driven time, in seconds.
+    DrivenTime,
+}
+
+impl Resource {
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::ModelCalls => "model calls",
+            Self::ToolCalls => "tool calls",
+            Self::DrivenTime => "seconds of driven time",
+        }
+    }
+}
+
+/// A limit was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the run may take {limit} {}, and all are used", resource.noun())]
+pub struct BudgetExceeded {
+    /// What ran out.
+    pub resource: Resource,
+    /// How much there was.
+    pub limit: u64,
+}
+
+impl Coded for BudgetExceeded {
+    fn code(&self) -> Code {
+        Code::BudgetExceeded
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some("raise the limit if the work is as long as that".into())
+    }
+}
+
+/// What a run consumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Supersteps.
+    pub steps: u64,
+    /// Model calls.
+    pub model_calls: u64,
+    /// Tool calls.
+    pub tool_calls: u64,
+    /// Driven time of earlier attempts, in milliseconds.
+    pub driven_ms: u64,
+}
+
+/// The shared counter of a run tree. Cheap to clone; all clones count together.
+#[derive(Clone, Debug)]
+pub struct Budget(Arc<Counters>);
+
+#[derive(Debug)]
+struct Counters {
+    limits: Limits,
+    steps: AtomicU64,
+    model_calls: AtomicU64,
+    tool_calls: AtomicU64,
+    driven_before_ms: u64,
+}
+
+impl Budget {
+    /// A budget of which `spent` is already used.
+    pub fn resumed(limits: Limits, spent: Spent) -> Self {
+        Self(Arc::new(Counters {
+            limits,
+            steps: spent.steps.into(),
+            model_calls: spent.model_calls.into(),
+            tool_calls: spent.tool_calls.into(),
+            driven_before_ms: spent.driven_ms,
+        }))
+    }
+
+    /// Takes one of `resource`.
+    ///
+    /// # Errors
+    /// [`BudgetExceeded`] when none is left; nothing is taken then.
+    pub fn take(&self, resource: Resource) -> Result<(), BudgetExceeded> {
+        let (counter, limit) = match resource {
+            Resource::Steps => (&self.0.steps, self.0.limits.steps),
+            Resource::ModelCalls => (&self.0.model_calls, self.0.limits.model_calls),
+            Resource::ToolCalls => (&self.0.tool_calls, self.0.limits.tool_calls),
+            Resource::DrivenTime => return Ok(()),
+        };
+        let taken = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            (used < limit).then_some(used + 1)
+        });
+        taken
+            .map(drop)
+            .map_err(|_| BudgetExceeded { resource, limit })
+    }
+
+    /// How much driven time is left after `attempt` has driven for so long.
+    ///
+    /// # Errors
+    /// [`BudgetExceeded`] when none is left.
+    pub fn time_left(&self, attempt: Duration) -> Result<Duration, BudgetExceeded> {
+        let used = Duration::from_millis(self.0.driven_before_ms) + attempt;
+        match self.0.limits.driven.checked_sub(used) {
+            Some(left) if !left.is_zero() => Ok(left),
+            _ => Err(BudgetExceeded {
+                resource: Resource::DrivenTime,
+                limit: self.0.limits.driven.as_secs(),
+            }),
+        }
+    }
+
+    /// What is used so far.
+    pub fn spent(&self) -> Spent {
+        Spent {
+            steps: self.0.steps.load(Ordering::Relaxed),
+            model_calls: self.0.model_calls.load(Ordering::Relaxed),
+            tool_calls: self.0.tool_calls.load(Ordering::Relaxed),
+            driven_ms: self.0.driven_before_ms,
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Time, as the machines see it.
+
+use std::time::Duration;
+
+use crate::BoxFuture;
+
+/// Where time comes from. Nothing is ever ordered by it.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since the Unix epoch.
+    fn now_ms(&self) -> u64;
+
+    /// Time since an arbitrary fixed point; never goes back.
+    fn elapsed(&self) -> Duration;
+
+    /// Completes after `duration`; dropping it costs nothing.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+}

@@ -1,0 +1,101 @@
+//! BLAKE3 digests: what approvals, requests and definitions are bound by.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// How many hex digits of a digest are shown to a person.
+const SHOWN: usize = 8;
+
+/// The fewest hex digits that an abbreviation may have.
+const FEWEST: usize = 4;
+
+/// A BLAKE3 digest of 32 bytes.
+///
+/// ```
+/// use rustagents_core::digest::Digest;
+/// let digest = Digest::of(b"{}");
+/// assert!(digest.matches(&digest.short()));
+/// assert!(!digest.matches("ab"), "an abbreviation has at least four digits");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// The digest's 32 bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// A digest from its 32 bytes; `None` for another length.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The first eight hex digits, as people see and type them.
+    pub fn short(&self) -> String {
+        let mut text = self.to_string();
+        text.truncate(SHOWN);
+        text
+    }
+
+    /// Whether `prefix` abbreviates this digest: four or more of its first hex digits.
+    pub fn matches(&self, prefix: &str) -> bool {
+        prefix.len() >= FEWEST && self.to_string().starts_with(&prefix.to_ascii_lowercase())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({})", self.short())
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        let hash = blake3::Hash::from_hex(text.as_bytes())
+            .map_err(|_| de::Error::custom("a digest has 64 hex digits"))?;
+        Ok(Self(*hash.as_bytes()))
+    }
+}
+
+/// A digest that grows: each [`push`](Rolling::push) costs the pushed part only.
+#[derive(Clone, Default)]
+pub struct Rolling(blake3::Hasher);
+
+impl fmt::Debug for Rolling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Rolling").field(&self.digest()).finish()
+    }
+}
+
+impl Rolling {
+    /// Adds a part. Parts are length-prefixed, so `["ab"]` and `["a", "b"]` differ.
+    pub fn push(&mut self, part: &[u8]) {
+        self.0.update(&(part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    /// The digest of all parts so far.
+    pub fn digest(&self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
+    }
+}

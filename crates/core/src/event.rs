@@ -1,0 +1,170 @@
+//! Events: for watching. Correctness never needs them.
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::{
+    ask::Ask,
+    ids::{CallId, NodeName, TaskId},
+    message::Usage,
+};
+
+/// Something that happened, said when the fact that it reports is recorded.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// An attempt at the run began.
+    RunStarted {
+        /// Which attempt, from 1.
+        attempt: u32,
+    },
+    /// A task of a superstep began.
+    NodeStarted {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+    },
+    /// A task ended well.
+    NodeCompleted {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+        /// How long it took.
+        took: Duration,
+        /// Its last words, where it has some.
+        summary: String,
+    },
+    /// A task waits for people.
+    NodeSuspended {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+        /// What it asks.
+        asks: Vec<Ask>,
+    },
+    /// A task failed.
+    NodeFailed {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+        /// One line.
+        message: String,
+    },
+    /// A superstep is recorded.
+    CheckpointSaved {
+        /// Its number in the thread.
+        checkpoint: u64,
+    },
+    /// An event of the agent inside a task.
+    Agent {
+        /// The task; empty for an agent that stands alone.
+        task: String,
+        /// What happened.
+        event: AgentEvent,
+    },
+}
+
+/// What happens inside an agent.
+///
+/// Per attempt and agent: each [`StepStarted`](AgentEvent::StepStarted) precedes
+/// the one end of its step, and each dispatched call has one end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AgentEvent {
+    /// A step, that is a turn of the model and its tools, begins or goes on.
+    StepStarted {
+        /// The turn, from 1.
+        step: u32,
+    },
+    /// More text of the model; never recorded.
+    TextDelta {
+        /// The text.
+        text: String,
+    },
+    /// The model's answer is recorded.
+    ModelResponded {
+        /// The turn.
+        step: u32,
+        /// What it consumed.
+        usage: Option<Usage>,
+    },
+    /// A call starts.
+    ToolDispatched {
+        /// The turn.
+        step: u32,
+        /// The call.
+        call: CallId,
+        /// The tool.
+        tool: String,
+    },
+    /// A call's result is recorded, or its outcome is known to be lost.
+    ToolCompleted {
+        /// The turn.
+        step: u32,
+        /// The call.
+        call: CallId,
+        /// Whether it did what was asked.
+        ok: bool,
+    },
+    /// A step ended and another follows.
+    StepCompleted {
+        /// The turn.
+        step: u32,
+    },
+    /// A step ended in failure, in interruption or by cancellation.
+    StepFailed {
+        /// The turn.
+        step: u32,
+        /// One line.
+        message: String,
+    },
+    /// A step waits for people.
+    StepSuspended {
+        /// The turn.
+        step: u32,
+    },
+    /// The agent has its answer.
+    Completed {
+        /// The turn that gave it.
+        step: u32,
+    },
+}
+
+type Listener = dyn Fn(&Event) + Send + Sync;
+
+/// The bus of one run. An event that nobody hears is not built.
+#[derive(Clone, Default)]
+pub struct Events(Option<Arc<Listener>>);
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Events").field(&self.0.is_some()).finish()
+    }
+}
+
+impl Events {
+    /// A bus with one listener, called in order on the driver's own task.
+    ///
+    /// The listener must be quick: it holds the run up. Its panics are caught
+    /// and dropped; they never reach the run.
+    pub fn listen(listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Emits what `build` makes, if somebody listens.
+    pub fn emit(&self, build: impl FnOnce() -> Event) {
+        if let Some(listener) = &self.0 {
+            let event = build();
+            let heard = AssertUnwindSafe(|| listener(&event));
+            drop(catch_unwind(heard));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Names of things: newtypes over shared text, validated where people type them.
+//!
+//! Threads and runs are named by people or by an [`Ids`] source. Everything
+//! inside a thread is derived from its position, so replay finds it again.
+
+use std::{borrow::Borrow, fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::code::{Code, Coded};
+
+/// The longest name of a thread, in bytes.
+pub const MAX_THREAD_BYTES: usize = 255;
+
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+    )*};
+}
+
+macro_rules! from_text {
+    ($($name:ident)*) => {$(
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+    )*};
+}
+
+text_ids! {
+    /// The name of a thread: 1 to 255 bytes, no control characters, no `@`.
+    ThreadId;
+    /// The name of a run: one input up to its terminal outcome.
+    RunId;
+    /// A branch of a thread; the first one is `main`.
+    Branch;
+    /// Where in the run tree a chain belongs; the root's is empty.
+    Namespace;
+    /// A node of a graph.
+    NodeName;
+    /// One activation of a node, such as `refunds:2.0`: node, step, place in the step.
+    TaskId;
+    /// A tool call, such as `c-3`; unique in its thread.
+    CallId;
+    /// A message, such as `m-7`; unique in its thread family.
+    MessageId;
+    /// A question that waits for a person.
+    AskId;
+    /// The unique key of a fact.
+    FactKey;
+}
+from_text! { RunId Branch Namespace NodeName TaskId CallId MessageId AskId FactKey }
+
+impl ThreadId {
+    /// A thread's name from text that a person typed.
+    ///
+    /// # Errors
+    /// [`ThreadNameError`] says which rule the text breaks.
+    pub fn new(text: &str) -> Result<Self, ThreadNameError> {
+        if text.is_empty() {
+            return Err(ThreadNameError::Empty);
+        }
+        if text.len() > MAX_THREAD_BYTES {
+            return Err(ThreadNameError::TooLong { bytes: text.len() });
+        }
+        if let Some(found) = text.chars().find(|c| c.is_control() || *c == '@') {
+            return Err(ThreadNameError::Character { found });
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+/// Why a text cannot name a thread.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ThreadNameError {
+    /// There is no text.
+    #[error("a thread's name is empty")]
+    Empty,
+    /// The text is longer than [`MAX_THREAD_BYTES`].
+    #[error("a thread's name has {bytes} bytes, more than {MAX_THREAD_BYTES}")]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// The text holds a character that names must not have.
+    #[error("a thread's name holds {found:?}")]
+    Character {
+        /// The character.
+        found: char,
+    },
+}
+
+impl Coded for ThreadNameError {
+    fn code(&self) -> Code {
+        Code::ThreadName
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(format!(
+            "use 1 to {MAX_THREAD_BYTES} bytes without control characters and without `@`"
+        ))
+    }
+}
+
+impl Branch {
+    /// The branch that every thread starts with.
+    pub fn main() -> Self {
+        Self::from("main")
+    }
+}
+
+impl Namespace {
+    /// The namespace of a run's own chain.
+    pub fn root() -> Self {
+        Self::from("")
+    }
+
+    /// The namespace of `task` inside this one.
+    #[must_use]
+    pub fn child(&self, task: &TaskId) -> Self {
+        if self.0.is_empty() {
+            Self(task.0.clone())
+        } else {
+            Self::from(format!("{self}/{task}"))
+        }
+    }
+
+    /// Whether this is the root.
+    pub fn is_root(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl TaskId {
+    /// The id of the task at place `index` of superstep `step`.
+    pub fn derive(node: &NodeName, step: u64, index: usize) -> Self {
+        Self::from(format!("{node}:{step}.{index}"))
+    }
+}
+
+impl CallId {
+    /// The id of the thread's call number `number`.
+    pub fn numbered(number: u64) -> Self {
+        Self::from(format!("c-{number}"))
+    }
+
+    /// The number in the id; 0 where it has none.
+    pub fn number(&self) -> u64 {
+        numbered(&self.0, "c-")
+    }
+}
+
+impl MessageId {
+    /// The id of the thread's message number `number`.
+    pub fn numbered(number: u64) -> Self {
+        Self::from(format!("m-{number}"))
+    }
+
+    /// The number in the id; 0 where it has none.
+    pub fn number(&self) -> u64 {
+        numbered(&self.0, "m-")
+    }
+}
+
+fn numbered(text: &str, prefix: &str) -> u64 {
+    text.strip_prefix(prefix)
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Where names of threads and runs come from.
+pub trait Ids: Send + Sync {
+    /// A name that was never given before.
+    fn fresh(&self) -> String;
+}

@@ -1,0 +1,531 @@
+//! The journal: the durable log of each thread, and the contract of its backends.
+//!
+//! Two kinds of record. A *commit* extends a chain and names the head that it
+//! extends. A *fact* moves no head; it hangs on a task, a call or an ask under a
+//! key that is unique in its branch: the first wins. A [`Batch`] is atomic and
+//! may mix both. [`Seq`], given by the backend when it commits, is the only
+//! order within a thread.
+//!
+//! A backend passes the contract suite of `rustagents-testkit`.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BoxFuture,
+    code::{Class, Code, Coded},
+    digest::Digest,
+    ids::{Branch, FactKey, Namespace, RunId, ThreadId},
+    message::Message,
+    tool::EffectClass,
+};
+
+/// The version of the journal format that this build writes.
+pub const FORMAT: u32 = 1;
+
+/// The most bytes of bodies, messages and contents in one batch.
+pub const MAX_BATCH_BYTES: usize = 8 << 20;
+
+/// The place of a record in its thread, from 1, without gaps.
+pub type Seq = u64;
+
+/// How often a thread was claimed. A driver's writes carry the epoch of its claim.
+pub type Epoch = u64;
+
+/// The stable name and version of a persisted record body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// The name, never reused for anything else.
+    pub name: &'static str,
+    /// The version of the body.
+    pub version: u16,
+}
+
+/// The record kinds of format 1. A reader meets unknown kinds with a typed error
+/// only where it needs them.
+pub mod kind {
+    use super::Kind;
+
+    /// A run was opened on an input.
+    pub const RUN_OPENED: Kind = Kind {
+        name: "run.opened",
+        version: 1,
+    };
+    /// A driver began a try at the open run.
+    pub const RUN_ATTEMPT: Kind = Kind {
+        name: "run.attempt",
+        version: 1,
+    };
+    /// The run waits for people.
+    pub const RUN_SUSPENDED: Kind = Kind {
+        name: "run.suspended",
+        version: 1,
+    };
+    /// The run ended.
+    pub const RUN_CLOSED: Kind = Kind {
+        name: "run.closed",
+        version: 1,
+    };
+    /// A superstep is done.
+    pub const CHECKPOINT: Kind = Kind {
+        name: "graph.checkpoint",
+        version: 1,
+    };
+    /// A finished task's write, kept while its siblings work.
+    pub const TASK_WRITE: Kind = Kind {
+        name: "graph.write",
+        version: 1,
+    };
+    /// An agent moved to another phase.
+    pub const TRANSITION: Kind = Kind {
+        name: "agent.transition",
+        version: 1,
+    };
+    /// An effect is about to start.
+    pub const INTENT: Kind = Kind {
+        name: "effect.intent",
+        version: 1,
+    };
+    /// An effect ended.
+    pub const RESULT: Kind = Kind {
+        name: "effect.result",
+        version: 1,
+    };
+    /// A question to a person.
+    pub const ASK: Kind = Kind {
+        name: "ask.raised",
+        version: 1,
+    };
+    /// A person's answer.
+    pub const ANSWER: Kind = Kind {
+        name: "ask.answered",
+        version: 1,
+    };
+}
+
+/// A chain of commits.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Chain {
+    /// The branch of the thread.
+    pub branch: Branch,
+    /// Where in the run tree.
+    pub namespace: Namespace,
+}
+
+/// Whether an entry extends its chain, or hangs on it under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It extends the chain.
+    Commit,
+    /// It moves no head. The key is unique in the branch.
+    Fact(FactKey),
+}
+
+/// A record before the backend placed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its chain.
+    pub chain: Chain,
+    /// Commit or fact.
+    pub place: Place,
+    /// The stable kind.
+    pub kind: Kind,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// The attempt that wrote it.
+    pub attempt: u32,
+    /// For effects: the class.
+    pub effect: Option<EffectClass>,
+    /// For effects and asks: the digest of the canonical input.
+    pub digest: Option<Digest>,
+    /// UTF-8 JSON.
+    pub body: String,
+}
+
+/// Bytes that are stored once in a thread family, by their digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The digest of the bytes.
+    pub digest: Digest,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Who writes a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// The claimed driver of this epoch.
+    Driver(Epoch),
+    /// Somebody else: facts only, such as a person's answer.
+    Outside,
+}
+
+/// What is written together: all of it or nothing.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The thread, which was claimed at least once.
+    pub thread: ThreadId,
+    /// Who writes.
+    pub author: Author,
+    /// The head that each chain with commits must have now.
+    pub heads: Vec<(Chain, Option<Seq>)>,
+    /// The records, in order.
+    pub entries: Vec<Entry>,
+    /// New messages. One that is there already must be the same.
+    pub messages: Vec<Arc<Message>>,
+    /// New contents. One that is there already is not written again.
+    pub contents: Vec<Content>,
+    /// The writer's clock, for people.
+    pub at_ms: u64,
+}
+
+impl Batch {
+    /// Checks what needs no look at the store.
+    ///
+    /// # Errors
+    /// [`JournalError::Malformed`] or [`JournalError::TooLarge`].
+    pub fn check(&self) -> Result<(), JournalError> {
+        let commits = |chain: &Chain| {
+            self.entries
+                .iter()
+                .any(|entry| entry.place == Place::Commit && entry.chain == *chain)
+        };
+        let headless = self.entries.iter().any(|entry| {
+            entry.place == Place::Commit
+                && !self.heads.iter().any(|(chain, _)| *chain == entry.chain)
+        });
+        if headless || self.heads.iter().any(|(chain, _)| !commits(chain)) {
+            return Err(JournalError::Malformed {
+                rule: "each chain with commits names its head once",
+            });
+        }
+        if self.author == Author::Outside && !self.heads.is_empty() {
+            return Err(JournalError::Malformed {
+                rule: "only a driver commits",
+            });
+        }
+        let mut keys = BTreeSet::new();
+        let mut facts = self.entries.iter().filter_map(|entry| match &entry.place {
+            Place::Fact(key) => Some((&entry.chain.branch, key)),
+            Place::Commit => None,
+        });
+        if !facts.all(|fact| keys.insert(fact)) {
+            return Err(JournalError::Malformed {
+                rule: "a batch names a key once",
+            });
+        }
+        let bytes = self
+            .entries
+            .iter()
+            .map(|entry| entry.body.len())
+            .sum::<usize>()
+            + self
+                .contents
+                .iter()
+                .map(|content| content.bytes.len())
+                .sum::<usize>()
+            + self
+                .messages
+                .iter()
+                .map(|message| message.text().len())
+                .sum::<usize>();
+        if bytes > MAX_BATCH_BYTES {
+            return Err(JournalError::TooLarge {
+                what: "batch",
+                bytes,
+                limit: MAX_BATCH_BYTES,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A record as the backend placed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its place in the thread.
+    pub seq: Seq,
+    /// Its chain.
+    pub chain: Chain,
+    /// Commit or fact.
+    pub place: Place,
+    /// The stable kind's name.
+    pub kind: String,
+    /// The version of the body.
+    pub version: u16,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// The attempt that wrote it.
+    pub attempt: u32,
+    /// The epoch of its driver; the thread's epoch for outsiders.
+    pub epoch: Epoch,
+    /// The writer's clock.
+    pub at_ms: u64,
+    /// For effects: the class.
+    pub effect: Option<EffectClass>,
+    /// For effects and asks: the digest of the canonical input.
+    pub digest: Option<Digest>,
+    /// UTF-8 JSON.
+    pub body: String,
+}
+
+impl Record {
+    /// Whether this is a record of `kind`, in any version.
+    pub fn is(&self, kind: Kind) -> bool {
+        self.kind == kind.name
+    }
+
+    /// Decodes the body as version `kind.version` of `kind`.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`], or [`JournalError::Newer`] for a later version.
+    pub fn decode<T: serde::de::DeserializeOwned>(&self, kind: Kind) -> Result<T, JournalError> {
+        if self.version > kind.version {
+            return Err(JournalError::Newer {
+                what: self.kind.clone(),
+                found: self.version.into(),
+                supported: kind.version.into(),
+            });
+        }
+        serde_json::from_str(&self.body).map_err(|error| JournalError::Corrupt {
+            place: format!("record {} ({})", self.seq, self.kind),
+            reason: error.to_string(),
+        })
+    }
+
+    /// The key of a fact.
+    pub fn key(&self) -> Option<&FactKey> {
+        match &self.place {
+            Place::Fact(key) => Some(key),
+            Place::Commit => None,
+        }
+    }
+}
+
+/// Who drives a thread, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The process.
+    pub process: u32,
+    /// When it claimed the thread, in milliseconds since the Unix epoch.
+    pub since_ms: u64,
+}
+
+/// The right to drive a thread. Dropping it lets the thread go.
+pub struct Claim {
+    /// The epoch that each write must carry.
+    pub epoch: Epoch,
+    _guard: Box<dyn Send + Sync>,
+}
+
+impl Claim {
+    /// A claim that lasts as long as `guard`.
+    pub fn new(epoch: Epoch, guard: impl Send + Sync + 'static) -> Self {
+        Self {
+            epoch,
+            _guard: Box::new(guard),
+        }
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim")
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message with its place among the thread family's messages.
+pub type PlacedMessage = (u64, Arc<Message>);
+
+/// A durable log of threads.
+///
+/// Cancellation: a batch that [`append`](Journal::append) took runs to its end,
+/// whoever waits for it. Reads may be dropped at any time.
+pub trait Journal: Send + Sync {
+    /// Claims a thread, making it if it is new, and durably counts its epoch up.
+    ///
+    /// A living owner is waited for, one second at the most.
+    fn claim<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<Claim, JournalError>>;
+
+    /// Who drives the thread right now.
+    fn owner<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+    ) -> BoxFuture<'a, Result<Option<Owner>, JournalError>>;
+
+    /// Writes a batch durably and says where its entries came to stand.
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>>;
+
+    /// Up to `limit` records of a thread after `after`, in order.
+    fn read<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>>;
+
+    /// Up to `limit` messages of the thread's family after place `after`, in order.
+    fn messages<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        after: u64,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<PlacedMessage>, JournalError>>;
+
+    /// A content of the thread's family.
+    fn content<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        digest: Digest,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>>;
+}
+
+/// Why the journal did not do what was asked. Nothing was written then.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JournalError {
+    /// Another process, or another run in this one, drives the thread.
+    #[error("thread `{thread}` is driven by process {}", owner.process)]
+    Busy {
+        /// The thread.
+        thread: ThreadId,
+        /// Who drives it.
+        owner: Owner,
+    },
+    /// A later claim took the thread over.
+    #[error("thread `{thread}` is at epoch {current}, this driver's is {own}")]
+    Fenced {
+        /// The thread.
+        thread: ThreadId,
+        /// The writer's epoch.
+        own: Epoch,
+        /// The thread's epoch.
+        current: Epoch,
+    },
+    /// The chain does not end where the writer thought.
+    #[error("chain `{}` of thread `{thread}` ends at {found:?}, not at {expected:?}", chain.namespace)]
+    HeadMoved {
+        /// The thread.
+        thread: ThreadId,
+        /// The chain.
+        chain: Chain,
+        /// Where the writer thought that it ends.
+        expected: Option<Seq>,
+        /// Where it ends.
+        found: Option<Seq>,
+    },
+    /// The fact's key is taken.
+    #[error("`{}` is already recorded", existing.key().map_or("", FactKey::as_str))]
+    AlreadyRecorded {
+        /// The fact that was first.
+        existing: Box<Record>,
+    },
+    /// There is no such thread.
+    #[error("there is no thread `{thread}`")]
+    UnknownThread {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// Something is over a limit.
+    #[error("a {what} of {bytes} bytes is over the limit of {limit}")]
+    TooLarge {
+        /// What it is.
+        what: &'static str,
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// The batch breaks a rule of the contract.
+    #[error("the batch breaks a rule: {rule}")]
+    Malformed {
+        /// The rule.
+        rule: &'static str,
+    },
+    /// A body cannot be encoded.
+    #[error("a record cannot be encoded: {reason}")]
+    Encode {
+        /// What the encoder says.
+        reason: String,
+    },
+    /// Something stored cannot be read.
+    #[error("{place} cannot be read: {reason}")]
+    Corrupt {
+        /// Where.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Something was written by a newer version.
+    #[error("{what} has format {found}, this program reads up to {supported}")]
+    Newer {
+        /// What it is.
+        what: String,
+        /// Its version.
+        found: u32,
+        /// The newest version that is understood.
+        supported: u32,
+    },
+    /// The file is something else.
+    #[error("`{path}` is not a RustAgents store: {reason}")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// What shows it.
+        reason: String,
+    },
+    /// The backend cannot work.
+    #[error("the store `{store}` cannot be used: {reason}")]
+    Unavailable {
+        /// The store.
+        store: String,
+        /// What the backend says.
+        reason: String,
+    },
+}
+
+impl Coded for JournalError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Busy { .. } => Code::Busy,
+            Self::Fenced { .. } => Code::Fenced,
+            Self::HeadMoved { .. } => Code::HeadMoved,
+            Self::AlreadyRecorded { .. } => Code::AlreadyRecorded,
+            Self::UnknownThread { .. } => Code::UnknownThread,
+            Self::TooLarge { .. } => Code::TooLarge,
+            Self::Malformed { .. } | Self::Encode { .. } => Code::Internal,
+            Self::Corrupt { .. } => Code::StoreCorrupt,
+            Self::Newer { .. } => Code::StoreNewer,
+            Self::Foreign { .. } => Code::StoreForeign,
+            Self::Unavailable { .. } => Code::StoreUnavailable,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Busy { .. } => Some("try again when it is done".into()),
+            Self::Newer { .. } => {
+                Some("use the version of `rag` that wrote it, or a newer one".into())
+            }
+            Self::Foreign { .. } => Some("name another file with `--store sqlite:PATH`".into()),
+            _ => None,
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Busy { .. } | Self::HeadMoved { .. } | Self::Unavailable { .. } => {
+                Class::Retryable
+            }
+            Self::Malformed { .. } | Self::Encode { .. } => Class::Bug,
+            _ => Class::Caller,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Contracts and plain data of the RustAgents runtime.
+//!
+//! Everything durable about a thread is a record in that thread's log, the
+//! [`journal`]. The machines in `rustagents-agent` and `rustagents-graph` decide
+//! on plain data from this crate; backends, tools and models implement its
+//! traits.
+//!
+//! Reading order: [`ids`] and [`digest`], then [`canonical`] (the one JSON form
+//! that approvals, records and tools share), [`message`], [`model`], [`tool`],
+//! [`journal`], [`log`](mod@log) (a thread as it was read back), [`scope`] (how
+//! a machine writes while it drives), and last [`ask`], [`budget`], [`event`],
+//! [`code`].
+//!
+//! Invariant: this crate starts no task, opens no file or socket and reads no
+//! clock. Time and ids come through [`clock::Clock`] and [`ids::Ids`].
+//!
+//! Invariant: a type with serde derives is persisted or sent; it carries a
+//! version where it is stored, through [`journal::Kind`].
+
+pub mod ask;
+pub mod budget;
+pub mod canonical;
+pub mod clock;
+pub mod code;
+pub mod digest;
+pub mod event;
+pub mod ids;
+pub mod journal;
+pub mod log;
+pub mod message;
+pub mod model;
+pub mod scope;
+pub mod tool;
+
+pub use code::{Code, Coded};
+pub use tokio_util::sync::CancellationToken;
+
+/// A boxed future, for the object-safe traits of this crate.
+pub type BoxFuture<'a, T> = futures::future::BoxFuture<'a, T>;

@@ -1,0 +1,311 @@
+//! How a machine writes while it drives: one [`Scope`] for each chain of a run.
+//!
+//! All scopes of a run share its claim, its budget, its events and its
+//! counters. A scope owns the head of its own chain; nobody else commits there.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    budget::{Budget, BudgetExceeded},
+    clock::Clock,
+    digest::Digest,
+    event::{Event, Events},
+    ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
+    journal::{
+        Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, Place, Record,
+        Seq,
+    },
+    log::ThreadLog,
+    message::Message,
+    tool::EffectClass,
+};
+
+/// What the whole run shares.
+pub struct RunShared {
+    /// Where it is recorded.
+    pub journal: Arc<dyn Journal>,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The branch that is driven.
+    pub branch: Branch,
+    /// The epoch of the claim.
+    pub epoch: Epoch,
+    /// The run.
+    pub run: RunId,
+    /// Which try at it, from 1.
+    pub attempt: u32,
+    /// The log as it was when the attempt began.
+    pub log: ThreadLog,
+    /// What may be consumed.
+    pub budget: Budget,
+    /// Who watches.
+    pub events: Events,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Fires when everything should stop now.
+    pub cancel: CancellationToken,
+    /// Fires when everything should stop at the next boundary.
+    pub drain: CancellationToken,
+}
+
+impl fmt::Debug for RunShared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunShared")
+            .field("thread", &self.thread)
+            .field("run", &self.run)
+            .field("attempt", &self.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+struct Shared {
+    run: RunShared,
+    calls: AtomicU64,
+    messages: AtomicU64,
+    began: Duration,
+}
+
+/// The writer of one chain.
+pub struct Scope {
+    shared: Arc<Shared>,
+    namespace: Namespace,
+    head: Mutex<Option<Seq>>,
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("thread", &self.shared.run.thread)
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scope {
+    /// The scope of a run's root chain.
+    pub fn root(run: RunShared) -> Self {
+        let shared = Shared {
+            calls: run.log.last_call().number().into(),
+            messages: run.log.last_message().number().into(),
+            began: run.clock.elapsed(),
+            run,
+        };
+        Self::at(Arc::new(shared), Namespace::root())
+    }
+
+    /// The scope of the chain of `task` inside this one.
+    #[must_use]
+    pub fn child(&self, task: &TaskId) -> Self {
+        Self::at(Arc::clone(&self.shared), self.namespace.child(task))
+    }
+
+    fn at(shared: Arc<Shared>, namespace: Namespace) -> Self {
+        let log = &shared.run.log;
+        let head = log
+            .commits(&shared.run.branch, &namespace)
+            .next_back()
+            .map(|record| record.seq);
+        Self {
+            shared,
+            namespace,
+            head: Mutex::new(head),
+        }
+    }
+
+    /// What the whole run shares.
+    pub fn run(&self) -> &RunShared {
+        &self.shared.run
+    }
+
+    /// Where this chain belongs.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// The commits of this chain from before the attempt, in order.
+    pub fn commits(&self) -> impl DoubleEndedIterator<Item = &Record> {
+        self.run().log.commits(&self.run().branch, &self.namespace)
+    }
+
+    /// A fact from before the attempt.
+    pub fn fact(&self, key: &FactKey) -> Option<&Record> {
+        self.run().log.fact(&self.run().branch, key)
+    }
+
+    /// The next call's id.
+    pub fn mint_call(&self) -> CallId {
+        CallId::numbered(self.shared.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// The next message's id.
+    pub fn mint_message(&self) -> MessageId {
+        MessageId::numbered(self.shared.messages.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// How much driven time is left.
+    ///
+    /// # Errors
+    /// [`BudgetExceeded`] when none is left.
+    pub fn time_left(&self) -> Result<Duration, BudgetExceeded> {
+        let driven = self.run().clock.elapsed().saturating_sub(self.shared.began);
+        self.run().budget.time_left(driven)
+    }
+
+    /// Emits an event, if somebody listens.
+    pub fn emit(&self, build: impl FnOnce() -> Event) {
+        self.run().events.emit(build);
+    }
+
+    /// Writes everything in `write`, or nothing.
+    ///
+    /// Cancellation: a dropped call may or may not have written; the chain must
+    /// then not be written to again in this attempt.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn append(&self, write: Write) -> Result<(), JournalError> {
+        let batch = self.batch(write)?;
+        if batch.entries.is_empty() {
+            return Ok(());
+        }
+        let last_commit = batch
+            .entries
+            .iter()
+            .rposition(|entry| entry.place == Place::Commit);
+        let seqs = self.run().journal.append(batch).await?;
+        if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
+            *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
+        }
+        Ok(())
+    }
+
+    fn batch(&self, write: Write) -> Result<Batch, JournalError> {
+        let run = self.run();
+        let chain = Chain {
+            branch: run.branch.clone(),
+            namespace: self.namespace.clone(),
+        };
+        let entries: Vec<Entry> = write
+            .drafts
+            .into_iter()
+            .map(|draft| {
+                Ok(Entry {
+                    chain: chain.clone(),
+                    place: draft.place,
+                    kind: draft.kind,
+                    run: run.run.clone(),
+                    attempt: run.attempt,
+                    effect: draft.effect,
+                    digest: draft.digest,
+                    body: draft
+                        .body
+                        .map_err(|reason| JournalError::Encode { reason })?,
+                })
+            })
+            .collect::<Result<_, JournalError>>()?;
+        let commits = entries.iter().any(|entry| entry.place == Place::Commit);
+        let head = *self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Batch {
+            thread: run.thread.clone(),
+            author: Author::Driver(run.epoch),
+            heads: if commits {
+                vec![(chain, head)]
+            } else {
+                Vec::new()
+            },
+            entries,
+            messages: write.messages,
+            contents: write.contents,
+            at_ms: run.clock.now_ms(),
+        })
+    }
+}
+
+/// What is to be written together on one chain.
+#[derive(Debug, Default)]
+pub struct Write {
+    drafts: Vec<Draft>,
+    messages: Vec<Arc<Message>>,
+    contents: Vec<Content>,
+}
+
+#[derive(Debug)]
+struct Draft {
+    place: Place,
+    kind: Kind,
+    effect: Option<EffectClass>,
+    digest: Option<Digest>,
+    body: Result<String, String>,
+}
+
+impl Write {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.drafts.is_empty()
+    }
+
+    /// Adds a commit.
+    pub fn commit(&mut self, kind: Kind, body: &impl Serialize) {
+        self.draft(Place::Commit, kind, None, None, body);
+    }
+
+    /// Adds a fact.
+    pub fn fact(&mut self, key: FactKey, kind: Kind, body: &impl Serialize) {
+        self.draft(Place::Fact(key), kind, None, None, body);
+    }
+
+    /// Adds a fact about an effect, or a question about one.
+    pub fn effect(
+        &mut self,
+        key: FactKey,
+        kind: Kind,
+        effect: EffectClass,
+        digest: Digest,
+        body: &impl Serialize,
+    ) {
+        self.draft(Place::Fact(key), kind, Some(effect), Some(digest), body);
+    }
+
+    /// Adds a message row.
+    pub fn message(&mut self, message: Arc<Message>) {
+        self.messages.push(message);
+    }
+
+    /// Adds a content.
+    pub fn content(&mut self, content: Content) {
+        self.contents.push(content);
+    }
+
+    fn draft(
+        &mut self,
+        place: Place,
+        kind: Kind,
+        effect: Option<EffectClass>,
+        digest: Option<Digest>,
+        body: &impl Serialize,
+    ) {
+        let body = serde_json::to_string(body).map_err(|error| error.to_string());
+        self.drafts.push(Draft {
+            place,
+            kind,
+            effect,
+            digest,
+            body,
+        });
+    }
+}

@@ -1,0 +1,239 @@
+//! The tool contract: what a tool declares, and how a call ends.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    BoxFuture,
+    canonical::Canonical,
+    code::{Class, Code, Coded},
+    digest::Digest,
+    ids::CallId,
+};
+
+/// The longest name of a tool, in bytes.
+pub const MAX_NAME_BYTES: usize = 64;
+
+/// What an effect does to the world, and so what is recorded before it starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectClass {
+    /// Changes nothing: made again after a crash.
+    Repeatable,
+    /// Changes something, the same way each time under the same key.
+    Idempotent,
+    /// Changes something each time: its intent is durable before it starts, and
+    /// a lost outcome is never repeated without a decision.
+    #[default]
+    Once,
+}
+
+impl EffectClass {
+    /// The stable name, as configuration and records write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Repeatable => "repeatable",
+            Self::Idempotent => "idempotent",
+            Self::Once => "once",
+        }
+    }
+}
+
+/// Whether a person decides about a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// It runs.
+    Allow,
+    /// A person is asked first.
+    Ask,
+    /// It never runs; the model is told so.
+    Deny,
+}
+
+/// What a tool declares about itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// `[a-zA-Z0-9_-]`, 1 to 64 bytes.
+    pub name: String,
+    /// What the model is told about it.
+    pub description: String,
+    /// The JSON Schema of the arguments; its root type is an object.
+    pub input_schema: Value,
+    /// What it does to the world.
+    pub effect: EffectClass,
+    /// The approval rule; `None` asks for [`EffectClass::Once`] only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Approval>,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// The most bytes of one result.
+    pub max_output_bytes: usize,
+}
+
+impl ToolSpec {
+    /// A tool that declares nothing: `Once`, 30 seconds, 64 KiB of output.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            input_schema,
+            effect: EffectClass::Once,
+            approval: None,
+            timeout: Duration::from_secs(30),
+            max_output_bytes: 64 << 10,
+        }
+    }
+
+    /// The rule that decides about a call: the declared one, or by effect class.
+    pub fn effective_approval(&self) -> Approval {
+        self.approval.unwrap_or(match self.effect {
+            EffectClass::Once => Approval::Ask,
+            EffectClass::Repeatable | EffectClass::Idempotent => Approval::Allow,
+        })
+    }
+
+    /// Whether `name` may name a tool.
+    pub fn is_valid_name(name: &str) -> bool {
+        (1..=MAX_NAME_BYTES).contains(&name.len())
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+    }
+}
+
+/// A tool: the object-safe form that the machines drive.
+pub trait Tool: Send + Sync {
+    /// What it declares.
+    fn spec(&self) -> &Arc<ToolSpec>;
+
+    /// The question that a person is asked before a call with these arguments.
+    ///
+    /// `None` lets the caller word it.
+    fn question(&self, arguments: &Value) -> Option<String> {
+        let _ = arguments;
+        None
+    }
+
+    /// Performs one call with arguments that already passed the schema.
+    ///
+    /// Cancellation: the future may be dropped at any await. A tool that changes
+    /// something should watch [`ToolContext::cancel`] and say what became of it;
+    /// a dropped call of a [`EffectClass::Once`] tool counts as unknown.
+    fn call(
+        &self,
+        arguments: Canonical,
+        context: ToolContext,
+    ) -> BoxFuture<'_, Result<Value, ToolError>>;
+}
+
+/// What a call is told beside its arguments.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    /// The call's id.
+    pub call: CallId,
+    /// The same for every try of this call; safe to hand to the outside world.
+    pub idempotency_key: Digest,
+    /// How long the call may take, from now.
+    pub timeout: Duration,
+    /// Fires when the call should stop.
+    pub cancel: CancellationToken,
+}
+
+/// Whether a failed call changed anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executed {
+    /// Proven: nothing happened.
+    No,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// How a call failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolError {
+    /// What kind of failure it is.
+    pub kind: ToolErrorKind,
+    /// Whether anything happened.
+    pub executed: Executed,
+    /// One line for the model and for people.
+    pub message: String,
+    /// What caused it, where that is known.
+    #[source]
+    pub source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What kind of failure ended a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ToolErrorKind {
+    /// The tool refused: a rule of its own was not met.
+    Refused,
+    /// What it needs is not there.
+    Unavailable,
+    /// It went wrong while it worked.
+    Failed,
+    /// It took too long.
+    Timeout,
+    /// It was cancelled.
+    Cancelled,
+    /// Its result is over the limit.
+    OutputTooLarge,
+    /// It panicked.
+    Panicked,
+}
+
+impl ToolError {
+    /// A failure that provably changed nothing.
+    pub fn not_executed(kind: ToolErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            executed: Executed::No,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// A failure after which nobody knows whether something changed.
+    pub fn unknown(kind: ToolErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            executed: Executed::Unknown,
+            message: message.into(),
+            source: None,
+        }
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+}
+
+impl Coded for ToolError {
+    fn code(&self) -> Code {
+        match self.executed {
+            Executed::No => Code::ToolNotExecuted,
+            Executed::Unknown => Code::ToolFailed,
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self.kind {
+            ToolErrorKind::Unavailable | ToolErrorKind::Timeout => Class::Retryable,
+            ToolErrorKind::Cancelled => Class::Cancelled,
+            _ => Class::Caller,
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Behaviour of the contracts.
+
+mod canonical;

@@ -1,0 +1,1 @@
+//! The graph machine: channels, builder, supersteps, asks, driver.

@@ -1,0 +1,1 @@
+//! Name resolution, diagnostics and the canonical blueprint of .rag files.

@@ -1,0 +1,1 @@
+//! Lowers blueprints to graphs and agents, opens and resumes runs.

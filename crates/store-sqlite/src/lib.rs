@@ -1,0 +1,24 @@
+//! The SQLite journal: write-ahead log, one writer thread, group commit.
+//!
+//! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
+//! versions), `writer.rs` (the thread that writes), `batch.rs` (one batch inside
+//! a transaction), `reader.rs`, `claims.rs` (operating-system locks).
+//!
+//! Files: `DB` itself with SQLite's own companions, `DB.writer` (held by the
+//! writer that is in a transaction), and `DB.claims/`, one lock file for each
+//! thread that was ever driven. Network file systems are not supported: their
+//! locks are not reliable.
+//!
+//! Invariant: opening reads only. Nothing is made or changed before the first
+//! claim or append.
+//!
+//! Invariant: only the writer thread writes; no async worker waits for a disk.
+
+mod batch;
+mod claims;
+mod journal;
+mod reader;
+mod schema;
+mod writer;
+
+pub use journal::SqliteJournal;

@@ -1,0 +1,238 @@
+//! Reading: a small pool of connections that never write.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use rustagents_core::{
+    digest::Digest,
+    ids::{Branch, FactKey, Namespace, RunId, ThreadId},
+    journal::{Chain, JournalError, Place, PlacedMessage, Record, Seq},
+    message::Message,
+    tool::EffectClass,
+};
+
+use crate::schema::{self, Header};
+
+/// How many connections are kept for reuse.
+const POOL: usize = 4;
+
+const RECORD: &str =
+    "SELECT r.seq, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
+       r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes)
+  FROM records r
+  JOIN chains c ON c.id = r.chain
+  JOIN threads t ON t.id = r.thread
+  LEFT JOIN contents b ON b.family = t.family AND b.digest = r.content";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Readers {
+    path: Arc<PathBuf>,
+    idle: Arc<Mutex<Vec<Connection>>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path: Arc::new(path),
+            idle: Arc::default(),
+        }
+    }
+
+    /// Reads on a thread that may block. A store that does not exist yet reads
+    /// as `T::default()`.
+    pub(crate) async fn read<T: Default + Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let readers = self.clone();
+        let path = Arc::clone(&self.path);
+        tokio::task::spawn_blocking(move || readers.read_now(work))
+            .await
+            .map_err(|error| schema::unavailable(&path, &error))?
+    }
+
+    fn read_now<T: Default>(
+        &self,
+        work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
+        let idle = self.pool().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None if schema::inspect(&self.path)? == Header::Absent => return Ok(T::default()),
+            None => schema::open_reader(&self.path)?,
+        };
+        let result = work(&self.path, &connection);
+        let mut pool = self.pool();
+        if pool.len() < POOL {
+            pool.push(connection);
+        }
+        result
+    }
+
+    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Up to `limit` records of a thread after `after`.
+pub(crate) fn records(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+    after: Seq,
+    limit: usize,
+) -> Result<Vec<Record>, JournalError> {
+    let fail = |error: rusqlite::Error| schema::failed(path, &error);
+    let sql = format!("{RECORD} WHERE t.name = ?1 AND r.seq > ?2 ORDER BY r.seq LIMIT ?3");
+    let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
+    let mut rows = statement
+        .query(params![thread.as_str(), after, limit])
+        .map_err(fail)?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next().map_err(fail)? {
+        records.push(decode(path, row)?);
+    }
+    Ok(records)
+}
+
+/// One record by its place.
+pub(crate) fn record(
+    path: &Path,
+    connection: &Connection,
+    thread: i64,
+    seq: Seq,
+) -> Result<Record, JournalError> {
+    let fail = |error: rusqlite::Error| schema::failed(path, &error);
+    let sql = format!("{RECORD} WHERE r.thread = ?1 AND r.seq = ?2");
+    let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
+    let mut rows = statement.query(params![thread, seq]).map_err(fail)?;
+    match rows.next().map_err(fail)? {
+        Some(row) => decode(path, row),
+        None => Err(corrupt(seq, "it is missing")),
+    }
+}
+
+fn decode(path: &Path, row: &Row<'_>) -> Result<Record, JournalError> {
+    let seq: Seq = row.get(0).map_err(|error| schema::failed(path, &error))?;
+    columns(row, seq).map_err(|error| match error {
+        rusqlite::Error::InvalidColumnType(_, column, found) => {
+            corrupt(seq, &format!("its column `{column}` holds a {found}"))
+        }
+        rusqlite::Error::FromSqlConversionFailure(..) => corrupt(seq, &error.to_string()),
+        error => schema::failed(path, &error),
+    })
+}
+
+fn columns(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Record> {
+    let text = |index| row.get::<_, String>(index);
+    let bad = |index, reason: &str| {
+        rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Blob, reason.into())
+    };
+    let body = String::from_utf8(row.get(12)?).map_err(|_| bad(12, "the body is not UTF-8"))?;
+    let digest = row.get::<_, Option<Vec<u8>>>(11)?;
+    let effect = row.get::<_, Option<String>>(10)?;
+    Ok(Record {
+        seq,
+        chain: Chain {
+            branch: Branch::from(text(1)?),
+            namespace: Namespace::from(text(2)?),
+        },
+        place: row
+            .get::<_, Option<String>>(3)?
+            .map_or(Place::Commit, |key| Place::Fact(FactKey::from(key))),
+        kind: text(4)?,
+        version: row.get(5)?,
+        run: RunId::from(text(6)?),
+        attempt: row.get(7)?,
+        epoch: row.get(8)?,
+        at_ms: row.get(9)?,
+        effect: effect
+            .map(|name| class(&name).ok_or_else(|| bad(10, "unknown effect class")))
+            .transpose()?,
+        digest: digest
+            .map(|bytes| Digest::from_bytes(&bytes).ok_or_else(|| bad(11, "not a digest")))
+            .transpose()?,
+        body,
+    })
+}
+
+fn class(name: &str) -> Option<EffectClass> {
+    [
+        EffectClass::Repeatable,
+        EffectClass::Idempotent,
+        EffectClass::Once,
+    ]
+    .into_iter()
+    .find(|class| class.as_str() == name)
+}
+
+fn corrupt(seq: Seq, reason: &str) -> JournalError {
+    JournalError::Corrupt {
+        place: format!("record {seq}"),
+        reason: reason.to_owned(),
+    }
+}
+
+/// Up to `limit` messages of the thread's family after place `after`.
+pub(crate) fn messages(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<PlacedMessage>, JournalError> {
+    let fail = |error: rusqlite::Error| schema::failed(path, &error);
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT m.place, m.name, coalesce(m.body, c.bytes)
+               FROM messages m
+               LEFT JOIN contents c ON c.family = m.family AND c.digest = m.content
+              WHERE m.family = (SELECT family FROM threads WHERE name = ?1) AND m.place > ?2
+              ORDER BY m.place LIMIT ?3",
+        )
+        .map_err(fail)?;
+    let mut rows = statement
+        .query(params![thread.as_str(), after, limit])
+        .map_err(fail)?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next().map_err(fail)? {
+        let (place, name): (u64, String) = row
+            .get(0)
+            .and_then(|place| Ok((place, row.get(1)?)))
+            .map_err(fail)?;
+        let message = row
+            .get::<_, Vec<u8>>(2)
+            .map_err(|error| error.to_string())
+            .and_then(|body| serde_json::from_slice::<Message>(&body).map_err(|e| e.to_string()))
+            .map_err(|reason| JournalError::Corrupt {
+                place: format!("message {name}"),
+                reason,
+            })?;
+        messages.push((place, Arc::new(message)));
+    }
+    Ok(messages)
+}
+
+/// A content of the thread's family.
+pub(crate) fn content(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+    digest: Digest,
+) -> Result<Option<Vec<u8>>, JournalError> {
+    connection
+        .prepare_cached(
+            "SELECT bytes FROM contents
+              WHERE family = (SELECT family FROM threads WHERE name = ?1) AND digest = ?2",
+        )
+        .and_then(|mut find| {
+            find.query_row(params![thread.as_str(), &digest.as_bytes()[..]], |row| {
+                row.get(0)
+            })
+            .optional()
+        })
+        .map_err(|error| schema::failed(path, &error))
+}

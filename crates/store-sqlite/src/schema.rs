@@ -1,0 +1,227 @@
+//! Tables, versions, and the checks that keep a foreign file from harm.
+
+use std::{fs::File, io::Read, path::Path, time::Duration};
+
+use rusqlite::{Connection, OpenFlags};
+use rustagents_core::journal::{FORMAT, JournalError};
+
+/// Marks the file as ours: "RAGJ".
+const APPLICATION_ID: u32 = 0x5241_474A;
+
+/// How long SQLite itself waits for another connection's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+const TABLES: &str = "
+CREATE TABLE threads(
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  family INTEGER NOT NULL,          -- the first thread of its forks
+  epoch INTEGER NOT NULL,           -- how often it was claimed
+  owner TEXT NOT NULL,              -- the last owner, JSON
+  last_seq INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,      -- milliseconds since the Unix epoch
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE chains(
+  id INTEGER PRIMARY KEY,
+  thread INTEGER NOT NULL REFERENCES threads(id),
+  branch TEXT NOT NULL,
+  namespace TEXT NOT NULL,
+  head INTEGER,                     -- seq of its last commit
+  UNIQUE(thread, branch, namespace)
+) STRICT;
+
+CREATE TABLE records(
+  thread INTEGER NOT NULL REFERENCES threads(id),
+  seq INTEGER NOT NULL,
+  chain INTEGER NOT NULL REFERENCES chains(id),
+  parent INTEGER,                   -- commits: seq of the commit that it extends
+  branch TEXT NOT NULL,
+  key TEXT,                         -- facts: unique in the branch; commits: NULL
+  kind TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  run TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  at INTEGER NOT NULL,              -- milliseconds since the Unix epoch
+  effect TEXT,                      -- repeatable, idempotent, once
+  digest BLOB,                      -- of the effect's canonical input
+  body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
+  content BLOB,                     -- digest of the body in contents
+  PRIMARY KEY(thread, seq)
+) STRICT;
+CREATE UNIQUE INDEX records_key ON records(thread, branch, key) WHERE key IS NOT NULL;
+CREATE INDEX records_content ON records(content) WHERE content IS NOT NULL;
+
+CREATE TABLE messages(
+  place INTEGER PRIMARY KEY,
+  family INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
+  content BLOB,
+  UNIQUE(family, name)
+) STRICT;
+CREATE INDEX messages_content ON messages(content) WHERE content IS NOT NULL;
+
+CREATE TABLE contents(
+  family INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY(family, digest)
+) STRICT;
+";
+
+/// What the first bytes of the file say.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// There is no file, or an empty one.
+    Absent,
+    /// It is a store of a format that this build reads and writes.
+    Ours,
+}
+
+/// Looks at the file without opening it as a database.
+pub(crate) fn inspect(path: &Path) -> Result<Header, JournalError> {
+    let mut header = [0_u8; 100];
+    let read = match File::open(path).and_then(|mut file| read_up_to(&mut file, &mut header)) {
+        Ok(read) => read,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Header::Absent),
+        Err(error) => return Err(unavailable(path, &error)),
+    };
+    if read == 0 {
+        return Ok(Header::Absent);
+    }
+    if read < header.len() || !header.starts_with(b"SQLite format 3\0") {
+        return Err(foreign(path, "it is not an SQLite database"));
+    }
+    check_version(path, be_u32(&header, 68), be_u32(&header, 60))?;
+    Ok(Header::Ours)
+}
+
+fn read_up_to(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match file.read(rest)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+fn be_u32(bytes: &[u8], at: usize) -> u32 {
+    bytes
+        .get(at..at + 4)
+        .and_then(|four| four.try_into().ok())
+        .map_or(0, u32::from_be_bytes)
+}
+
+fn check_version(path: &Path, application: u32, version: u32) -> Result<(), JournalError> {
+    if application != APPLICATION_ID {
+        return Err(foreign(path, "it belongs to another program"));
+    }
+    if version > FORMAT {
+        return Err(JournalError::Newer {
+            what: format!("store `{}`", path.display()),
+            found: version,
+            supported: FORMAT,
+        });
+    }
+    Ok(())
+}
+
+/// Opens an existing store for reading.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
+    prepare(path, &connection).and_then(|()| verify(path, &connection))?;
+    connection
+        .pragma_update(None, "query_only", true)
+        .map_err(|e| failed(path, &e))?;
+    Ok(connection)
+}
+
+/// Opens the store for writing, making it if there is none.
+///
+/// The caller holds the writer's lock, so two processes never make it at once.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection, JournalError> {
+    let absent = inspect(path)? == Header::Absent;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
+    prepare(path, &connection)?;
+    if absent {
+        create(&connection).map_err(|e| failed(path, &e))?;
+        sync_folder(path)?;
+    }
+    verify(path, &connection)?;
+    connection
+        .pragma_update(None, "journal_mode", "wal")
+        .and_then(|()| connection.pragma_update(None, "synchronous", "full"))
+        .map_err(|e| failed(path, &e))?;
+    Ok(connection)
+}
+
+fn prepare(path: &Path, connection: &Connection) -> Result<(), JournalError> {
+    connection.set_prepared_statement_cache_capacity(32);
+    connection
+        .busy_timeout(BUSY_TIMEOUT)
+        .and_then(|()| connection.pragma_update(None, "foreign_keys", true))
+        .map_err(|e| failed(path, &e))
+}
+
+/// Writes tables and versions in one transaction: a crash leaves all or nothing.
+fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; \
+         PRAGMA user_version = {FORMAT}; {TABLES} COMMIT;"
+    ))
+}
+
+fn verify(path: &Path, connection: &Connection) -> Result<(), JournalError> {
+    let pragma = |name: &str| {
+        connection
+            .query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, u32>(0))
+            .map_err(|e| failed(path, &e))
+    };
+    check_version(path, pragma("application_id")?, pragma("user_version")?)
+}
+
+fn sync_folder(path: &Path) -> Result<(), JournalError> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|e| unavailable(path, &e))
+}
+
+/// The journal's error for one of SQLite's.
+pub(crate) fn failed(path: &Path, error: &rusqlite::Error) -> JournalError {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    match error.sqlite_error_code() {
+        Some(DatabaseCorrupt | NotADatabase) => JournalError::Corrupt {
+            place: format!("store `{}`", path.display()),
+            reason: error.to_string(),
+        },
+        _ => unavailable(path, error),
+    }
+}
+
+/// The journal's error for a store that does not work.
+pub(crate) fn unavailable(path: &Path, reason: &dyn std::fmt::Display) -> JournalError {
+    JournalError::Unavailable {
+        store: path.display().to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+fn foreign(path: &Path, reason: &str) -> JournalError {
+    JournalError::Foreign {
+        path: path.display().to_string(),
+        reason: reason.to_owned(),
+    }
+}

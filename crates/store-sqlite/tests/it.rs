@@ -1,0 +1,276 @@
+//! The SQLite journal keeps the contract, and its files are safe from it.
+
+use std::{fs, path::Path};
+
+use rustagents_core::{
+    ids::{Branch, FactKey, Namespace, RunId, ThreadId},
+    journal::{Author, Batch, Chain, Entry, Journal, JournalError, Owner, Place, kind},
+};
+use rustagents_store_sqlite::SqliteJournal;
+
+fn thread(name: &str) -> ThreadId {
+    ThreadId::new(name).unwrap()
+}
+
+fn fact(thread: &ThreadId, epoch: u64, key: &str, body: &str) -> Batch {
+    Batch {
+        thread: thread.clone(),
+        author: Author::Driver(epoch),
+        heads: vec![],
+        entries: vec![Entry {
+            chain: Chain {
+                branch: Branch::main(),
+                namespace: Namespace::root(),
+            },
+            place: Place::Fact(FactKey::from(key)),
+            kind: kind::RESULT,
+            run: RunId::from("r"),
+            attempt: 1,
+            effect: None,
+            digest: None,
+            body: body.to_owned(),
+        }],
+        messages: vec![],
+        contents: vec![],
+        at_ms: 1,
+    }
+}
+
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            (
+                path.display().to_string(),
+                fs::read(&path).unwrap_or_default(),
+            )
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut number = 0;
+    rustagents_testkit::contract::journal(|| {
+        number += 1;
+        let path = folder.path().join(format!("{number}.db"));
+        async move { SqliteJournal::open(path).unwrap() }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_second_handle_reads_what_the_first_wrote_and_is_kept_out_of_its_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep/er/journal.db");
+    let (first, second) = (
+        SqliteJournal::open(&path).unwrap(),
+        SqliteJournal::open(&path).unwrap(),
+    );
+    let name = thread("t");
+    let claim = first
+        .claim(
+            &name,
+            Owner {
+                process: 1,
+                since_ms: 2,
+            },
+        )
+        .await
+        .unwrap();
+    first
+        .append(fact(&name, claim.epoch, "k", "{}"))
+        .await
+        .unwrap();
+    assert_eq!(second.read(&name, 0, 10).await.unwrap().len(), 1);
+    let error = second.claim(&name, Owner::default()).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            JournalError::Busy {
+                owner: Owner { process: 1, .. },
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    drop(claim);
+    let claim = second.claim(&name, Owner::default()).await.unwrap();
+    assert_eq!(claim.epoch, 2);
+    let error = first.append(fact(&name, 1, "l", "{}")).await.unwrap_err();
+    assert!(matches!(error, JournalError::Fenced { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_dropped_append_still_runs_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let name = thread("t");
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    {
+        let mut append = journal.append(fact(&name, claim.epoch, "k", "{}"));
+        // One poll hands the batch over; the future is dropped before the answer.
+        assert!(futures_poll_once(&mut append).await.is_none());
+    }
+    drop(claim);
+    drop(journal);
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(journal.read(&name, 0, 10).await.unwrap().len(), 1);
+}
+
+async fn futures_poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(match std::pin::Pin::new(&mut *future).poll(context) {
+            std::task::Poll::Ready(value) => Some(value),
+            std::task::Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+#[tokio::test]
+async fn opening_and_reading_make_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sub/journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert!(!SqliteJournal::exists(&path).unwrap());
+    assert!(journal.read(&thread("t"), 0, 10).await.unwrap().is_empty());
+    assert_eq!(journal.owner(&thread("t")).await.unwrap(), None);
+    drop(journal);
+    assert!(files(folder.path()).is_empty());
+}
+
+#[tokio::test]
+async fn foreign_and_newer_files_are_refused_untouched() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.db");
+    fs::write(&text, "this is not a database").unwrap();
+    let other = folder.path().join("other.db");
+    rusqlite::Connection::open(&other)
+        .unwrap()
+        .execute_batch("CREATE TABLE t(x)")
+        .unwrap();
+    let newer = folder.path().join("newer.db");
+    let journal = SqliteJournal::open(&newer).unwrap();
+    drop(journal.claim(&thread("t"), Owner::default()).await.unwrap());
+    drop(journal);
+    rusqlite::Connection::open(&newer)
+        .unwrap()
+        .execute_batch("PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)")
+        .unwrap();
+    let before = files(folder.path());
+    for path in [&text, &other] {
+        let error = SqliteJournal::open(path).unwrap_err();
+        assert!(matches!(error, JournalError::Foreign { .. }), "{error:?}");
+    }
+    let error = SqliteJournal::open(&newer).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            JournalError::Newer {
+                found: 2,
+                supported: 1,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    let error = SqliteJournal::open(folder.path()).unwrap_err();
+    assert!(
+        matches!(error, JournalError::Unavailable { .. }),
+        "{error:?}"
+    );
+    assert_eq!(files(folder.path()), before);
+}
+
+#[tokio::test]
+async fn a_damaged_store_is_a_typed_error_that_names_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let name = thread("t");
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    for key in ["a", "b"] {
+        journal
+            .append(fact(&name, claim.epoch, key, "{}"))
+            .await
+            .unwrap();
+    }
+    drop((claim, journal));
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch("UPDATE records SET body = x'ff' WHERE seq = 2")
+        .unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let error = journal.read(&name, 0, 10).await.unwrap_err();
+    assert!(
+        matches!(&error, JournalError::Corrupt { place, .. } if place == "record 2"),
+        "{error:?}"
+    );
+    assert_eq!(
+        journal.read(&name, 0, 1).await.unwrap().len(),
+        1,
+        "the rest stays readable"
+    );
+    drop(journal);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4_096..].fill(0x5a);
+    fs::write(&path, bytes).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let error = journal.read(&name, 0, 10).await.unwrap_err();
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_made_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let journal = SqliteJournal::open(file.join("journal.db"));
+    let error = match journal {
+        Ok(journal) => journal
+            .claim(&thread("t"), Owner::default())
+            .await
+            .unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(
+        matches!(error, JournalError::Unavailable { .. }),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_threads_share_the_writer_and_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journals: Vec<_> = (0..3)
+        .map(|_| std::sync::Arc::new(SqliteJournal::open(&path).unwrap()))
+        .collect();
+    let mut tasks = tokio::task::JoinSet::new();
+    for (index, journal) in journals.iter().cycle().take(12).cloned().enumerate() {
+        tasks.spawn(async move {
+            let name = thread(&format!("t{index}"));
+            let claim = journal.claim(&name, Owner::default()).await.unwrap();
+            for key in 0..20 {
+                let seqs = journal
+                    .append(fact(&name, claim.epoch, &key.to_string(), "{}"))
+                    .await;
+                assert_eq!(seqs.unwrap(), [key + 1]);
+            }
+        });
+    }
+    tasks.join_all().await;
+    for index in 0..12 {
+        let records = journals[0]
+            .read(&thread(&format!("t{index}")), 0, 100)
+            .await
+            .unwrap();
+        assert_eq!(records.len(), 20);
+    }
+}

@@ -1,0 +1,16 @@
+//! Contract suites, event validators and fakes for tests.
+//!
+//! Reading order: [`contract`] (what every journal backend must pass),
+//! [`clock`] and [`ids`] (time and names that tests control), [`events`] (the
+//! rules that the events of every run must keep), [`model`] and [`tool`] (a
+//! model and tools that do as they are told).
+//!
+//! Invariant: depends on `rustagents-core` alone, so that anybody can test their
+//! own backend, tool or model with it.
+
+pub mod clock;
+pub mod contract;
+pub mod events;
+pub mod ids;
+pub mod model;
+pub mod tool;
