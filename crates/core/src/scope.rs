@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     budget::{Budget, BudgetExceeded},
     clock::Clock,
+    code::{Class, Code, Coded},
     digest::Digest,
     event::{Event, Events},
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
@@ -307,5 +308,76 @@ impl Write {
             digest,
             body,
         });
+    }
+}
+
+/// Why a machine stopped without an outcome. Nothing is lost: what was recorded
+/// stays, and a later attempt goes on from there.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Halt {
+    /// The journal failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The budget is used up.
+    #[error(transparent)]
+    Budget(#[from] BudgetExceeded),
+    /// The work was cancelled.
+    #[error("the work was cancelled")]
+    Cancelled,
+    /// The work was asked to stop at the next boundary, and did.
+    #[error("the work stopped at a boundary, as asked")]
+    Drained,
+    /// What is pending does not fit the plan any more.
+    #[error("`{what}` is pending and no longer fits: {difference}")]
+    Incompatible {
+        /// The pending call, task or record.
+        what: String,
+        /// What is different now.
+        difference: String,
+    },
+}
+
+impl Coded for Halt {
+    fn code(&self) -> Code {
+        match self {
+            Self::Journal(error) => error.code(),
+            Self::Budget(error) => error.code(),
+            Self::Cancelled | Self::Drained => Code::Cancelled,
+            Self::Incompatible { .. } => Code::Incompatible,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Journal(error) => error.hint(),
+            Self::Budget(error) => error.hint(),
+            Self::Cancelled | Self::Drained => Some("resume the thread to go on".into()),
+            Self::Incompatible { .. } => Some("bring the tool or node back, then resume".into()),
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Journal(error) => error.class(),
+            Self::Cancelled | Self::Drained => Class::Cancelled,
+            Self::Budget(_) | Self::Incompatible { .. } => Class::Caller,
+        }
+    }
+}
+
+impl Scope {
+    /// Says whether the work may go on past a boundary.
+    ///
+    /// # Errors
+    /// [`Halt::Cancelled`] or [`Halt::Drained`]; cancelling wins.
+    pub fn boundary(&self) -> Result<(), Halt> {
+        if self.run().cancel.is_cancelled() {
+            return Err(Halt::Cancelled);
+        }
+        if self.run().drain.is_cancelled() {
+            return Err(Halt::Drained);
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! One batch, or one claim, inside the writer's transaction.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -101,7 +101,7 @@ pub(crate) fn append(
         connection,
         thread,
         batch,
-        chains: HashMap::new(),
+        chains: BTreeMap::new(),
     };
     target.check_heads()?;
     target.write().map_err(|error| match error {
@@ -140,7 +140,7 @@ struct Target<'a> {
     connection: &'a Connection,
     thread: ThreadRow,
     batch: &'a Batch,
-    chains: HashMap<&'a Chain, ChainRow>,
+    chains: BTreeMap<&'a Chain, ChainRow>,
 }
 
 #[derive(Clone, Copy)]

@@ -1,5 +1,13 @@
 //! The SQLite journal keeps the contract, and its files are safe from it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is a failed test"
+)]
+
 use std::{fs, path::Path};
 
 use rustagents_core::{

@@ -1,0 +1,447 @@
+//! The calls of one turn: plan, ask, run, record, observe.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::{StreamExt, stream};
+use rustagents_core::{
+    ask::Ask,
+    budget::Resource,
+    code::Coded,
+    event::AgentEvent,
+    ids::{AskId, CallId, MessageId},
+    journal::{Content, kind},
+    message::{Message, ResultStatus},
+    scope::{Halt, Write},
+    tool::{EffectClass, Executed, ToolError, ToolErrorKind},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    call::{self, CallRecords, End, IntentBody, Plan, ResultBody},
+    driver::{At, Driver, Phase, Progress, events::OpenCall, invoke::invoke, turn},
+    error::{AgentError, RecordedError},
+    evidence::{Observations, ValidatedAction, ValidatedCall},
+    policy::PolicyDecision,
+    runtime::{Acting, AnyPhase},
+    transition::{Move, Transition},
+};
+
+/// A call that is to run.
+#[derive(Clone)]
+struct Start<'a> {
+    call: &'a ValidatedCall,
+    intent: Option<u32>,
+    approval: Option<AskId>,
+}
+
+/// How the turn's calls stand.
+struct Turn<'a> {
+    action: &'a ValidatedAction,
+    number: u32,
+    results: BTreeMap<CallId, Arc<Message>>,
+    waiting: Vec<Ask>,
+    /// A call whose outcome is unknown holds back those after it.
+    doubtful: bool,
+    observed: bool,
+    failure: Option<(AgentError, PolicyDecision)>,
+}
+
+/// How a started call ended.
+enum Ended {
+    /// With a value, or a failure of which the effect is known well enough.
+    Result(Result<Value, ToolError>),
+    /// Nobody knows.
+    Unknown,
+    /// It was cancelled before it did anything.
+    Released,
+}
+
+impl Driver<'_> {
+    pub(crate) async fn act(
+        &self,
+        at: At<Acting>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Phase, Halt> {
+        let step = turn(&at);
+        progress.step.start(step);
+        let action = at.action().clone();
+        let mut turn = Turn::new(&action, step);
+        let starts = self.plan_all(&mut turn, progress).await?;
+        self.run_all(&mut turn, &at, starts).await?;
+        self.finish(turn, at, progress).await
+    }
+
+    /// Decides about each call; records new questions and settled results.
+    async fn plan_all<'c>(
+        &self,
+        turn: &mut Turn<'c>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Vec<Start<'c>>, Halt> {
+        let mut write = Write::new();
+        let mut starts = Vec::new();
+        for call in turn.action.calls() {
+            let records = self.records(call, progress)?;
+            match self.plan(call, &records) {
+                Plan::Done(message) => {
+                    let message = self.scope.run().log.message(&message)?;
+                    turn.results.insert(call.id().clone(), message);
+                }
+                Plan::Settle { end, content } => {
+                    let ok = end == End::SettledDone;
+                    let message = self.write_result(&mut write, call, end, ok, &content);
+                    turn.results.insert(call.id().clone(), message);
+                }
+                Plan::Run { .. } if turn.doubtful => {}
+                Plan::Run { intent, approval } => starts.push(Start {
+                    call,
+                    intent,
+                    approval,
+                }),
+                Plan::Raise(ask) => {
+                    write_ask(&mut write, &ask);
+                    turn.wait(ask);
+                }
+                Plan::Wait(ask) => turn.wait(ask),
+            }
+        }
+        if !write.is_empty() {
+            turn.observe_if_complete(&mut write);
+            self.scope.append(write).await?;
+        }
+        Ok(starts)
+    }
+
+    fn records(&self, call: &ValidatedCall, progress: &Progress<'_>) -> Result<CallRecords, Halt> {
+        let mut records = CallRecords::gather(call.id(), |key| self.scope.fact(key))?;
+        records.asked |= progress.raised.contains(&call::approval_id(call.id()));
+        let now = call.spec().effect;
+        match records.effect {
+            Some(then) if then != now && records.result.is_none() => Err(Halt::Incompatible {
+                what: format!("call {}", call.id()),
+                difference: format!(
+                    "the effect of `{}` was `{}` and is `{}`",
+                    call.spec().name,
+                    then.as_str(),
+                    now.as_str()
+                ),
+            }),
+            _ => Ok(records),
+        }
+    }
+
+    pub(crate) fn plan(&self, call: &ValidatedCall, records: &CallRecords) -> Plan {
+        call::plan(call, &self.agent.name, records, || {
+            let tool = self.agent.tools.get(&call.spec().name);
+            tool.and_then(|offered| offered.tool().question(call.arguments().value()))
+                .unwrap_or_else(|| format!("{} {}", call.spec().name, call.arguments().text()))
+        })
+    }
+
+    /// Runs calls in order: neighbours that change nothing together, each that
+    /// changes something alone.
+    async fn run_all(
+        &self,
+        turn: &mut Turn<'_>,
+        at: &At<Acting>,
+        starts: Vec<Start<'_>>,
+    ) -> Result<(), Halt> {
+        for group in starts.chunk_by(|a, b| a.intent.is_none() && b.intent.is_none()) {
+            if turn.doubtful || turn.failure.is_some() {
+                return Ok(());
+            }
+            let runs = stream::iter(group)
+                .map(|start| async move { (start, self.perform(turn_number(at), start).await) });
+            let mut runs = std::pin::pin!(runs.buffer_unordered(self.agent.concurrency));
+            while let Some((start, ended)) = runs.next().await {
+                let (open, ended) = ended?;
+                self.record(turn, at, start, open, ended).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one call: the intent first, where it needs one.
+    async fn perform(&self, step: u32, start: &Start<'_>) -> Result<(OpenCall<'_>, Ended), Halt> {
+        let call = start.call;
+        if self.scope.run().cancel.is_cancelled() {
+            return Err(Halt::Cancelled);
+        }
+        self.scope.run().budget.take(Resource::ToolCalls)?;
+        if let Some(number) = start.intent {
+            let body = IntentBody {
+                call: call.id().clone(),
+                tool: call.spec().name.clone(),
+                number,
+                approval: start.approval.clone(),
+            };
+            let mut write = Write::new();
+            let (key, digest) = (
+                call::intent_key(call.id(), number),
+                call.arguments().digest(),
+            );
+            write.effect(key, kind::INTENT, call.spec().effect, digest, &body);
+            self.scope.append(write).await?;
+        }
+        let open = OpenCall::dispatch(self.scope, step, call.id(), &call.spec().name);
+        let Some(offered) = self.agent.tools.get(&call.spec().name) else {
+            return Ok((open, Ended::Unknown));
+        };
+        let outcome = invoke(self.scope, offered.tool().as_ref(), call).await;
+        Ok((open, ended(call.spec().effect, outcome)))
+    }
+
+    async fn record(
+        &self,
+        turn: &mut Turn<'_>,
+        at: &At<Acting>,
+        start: &Start<'_>,
+        open: OpenCall<'_>,
+        ended: Ended,
+    ) -> Result<(), Halt> {
+        let call = start.call;
+        let mut write = Write::new();
+        let ok = match ended {
+            Ended::Result(Ok(value)) => {
+                let message = self.write_result(&mut write, call, End::Done, true, &value);
+                turn.results.insert(call.id().clone(), message);
+                true
+            }
+            Ended::Result(Err(error)) => {
+                let content = call::failure(error.code(), &error.message);
+                let message = self.write_result(&mut write, call, End::Failed, false, &content);
+                turn.results.insert(call.id().clone(), message);
+                turn.fail(at, call, &error);
+                false
+            }
+            Ended::Unknown => {
+                let tries = start.intent.unwrap_or(1) as usize;
+                let ask = call::doubt(call, &self.agent.name, tries);
+                write_ask(&mut write, &ask);
+                turn.wait(ask);
+                false
+            }
+            Ended::Released => {
+                write_release(&mut write, start);
+                self.scope.append(write).await?;
+                return Err(Halt::Cancelled);
+            }
+        };
+        turn.observe_if_complete(&mut write);
+        self.scope.append(write).await?;
+        open.complete(ok);
+        Ok(())
+    }
+
+    /// Moves on: to observing, to waiting, or to an end.
+    async fn finish(
+        &self,
+        turn: Turn<'_>,
+        at: At<Acting>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Phase, Halt> {
+        let step = turn.number;
+        if let Some((error, decision)) = turn.failure {
+            return self.stop(at, step, error, decision, progress).await;
+        }
+        if !turn.waiting.is_empty() {
+            progress.step.end(AgentEvent::StepSuspended { step });
+            return Ok(AnyPhase::Suspended(at.suspend(turn.waiting)));
+        }
+        let ids = turn.result_ids();
+        let results =
+            Observations::collect(turn.action, turn.results.into_values()).map_err(|call| {
+                Halt::Incompatible {
+                    what: format!("call {call}"),
+                    difference: "it has no result and nothing to do".into(),
+                }
+            })?;
+        let transition = Transition::Observing {
+            turn: step,
+            results: ids,
+        };
+        if turn.observed {
+            progress.step.moved(&transition);
+            return self.apply(AnyPhase::Acting(at), Move::Observe(results));
+        }
+        let phase = AnyPhase::Acting(at);
+        let made = Move::Observe(results);
+        self.commit(phase, Write::new(), &transition, made, &mut progress.step)
+            .await
+    }
+
+    async fn stop(
+        &self,
+        at: At<Acting>,
+        step: u32,
+        error: AgentError,
+        decision: PolicyDecision,
+        progress: &mut Progress<'_>,
+    ) -> Result<Phase, Halt> {
+        let (transition, made) = if decision == PolicyDecision::Interrupt {
+            let reason = error.to_string();
+            (
+                Transition::Interrupted {
+                    turn: step,
+                    reason: reason.clone(),
+                },
+                Move::Interrupt(reason),
+            )
+        } else {
+            let recorded = RecordedError::of(&error);
+            (
+                Transition::Failed {
+                    turn: step,
+                    error: recorded,
+                },
+                Move::Fail(error),
+            )
+        };
+        let phase = AnyPhase::Acting(at);
+        self.commit(phase, Write::new(), &transition, made, &mut progress.step)
+            .await
+    }
+
+    fn write_result(
+        &self,
+        write: &mut Write,
+        call: &ValidatedCall,
+        end: End,
+        ok: bool,
+        content: &Value,
+    ) -> Arc<Message> {
+        let spec = call.spec();
+        let text = bounded(write, content.to_string(), spec.max_output_bytes);
+        let status = if ok {
+            ResultStatus::Ok
+        } else {
+            ResultStatus::Error
+        };
+        let id = self.scope.mint_message();
+        let message = Arc::new(Message::tool(
+            id,
+            call.id().clone(),
+            spec.name.clone(),
+            status,
+            text,
+        ));
+        write.message(Arc::clone(&message));
+        let body = ResultBody {
+            call: call.id().clone(),
+            tool: spec.name.clone(),
+            end,
+            message: message.id.clone(),
+        };
+        let (key, digest) = (call::result_key(call.id()), call.arguments().digest());
+        write.effect(key, kind::RESULT, spec.effect, digest, &body);
+        message
+    }
+}
+
+pub(crate) fn write_ask(write: &mut Write, ask: &Ask) {
+    match ask.call() {
+        Some(subject) => {
+            write.effect(ask.key(), kind::ASK, subject.effect, subject.hash, ask);
+        }
+        None => write.fact(ask.key(), kind::ASK, ask),
+    }
+}
+
+fn write_release(write: &mut Write, start: &Start<'_>) {
+    if let Some(number) = start.intent {
+        let call = start.call;
+        let key = call::released_key(call.id(), number);
+        let digest = call.arguments().digest();
+        let body = json!({ "call": call.id(), "number": number });
+        write.effect(key, kind::RESULT, EffectClass::Once, digest, &body);
+    }
+}
+
+fn turn_number(at: &At<Acting>) -> u32 {
+    turn(at)
+}
+
+/// A result over its limit is kept whole as a content; the model sees its head.
+fn bounded(write: &mut Write, text: String, limit: usize) -> String {
+    if text.len() <= limit {
+        return text;
+    }
+    let digest = rustagents_core::digest::Digest::of(text.as_bytes());
+    let head: String = text.chars().take(limit.min(1_024) / 4).collect();
+    let marker =
+        json!({ "truncated": true, "bytes": text.len(), "artifact": digest, "head": head });
+    write.content(Content {
+        digest,
+        bytes: text.into_bytes(),
+    });
+    marker.to_string()
+}
+
+/// What an outcome means for its effect class.
+fn ended(effect: EffectClass, outcome: Result<Value, ToolError>) -> Ended {
+    match outcome {
+        Err(error) if error.kind == ToolErrorKind::Cancelled => match (effect, error.executed) {
+            (EffectClass::Once, Executed::Unknown) => Ended::Unknown,
+            _ => Ended::Released,
+        },
+        Err(error) if effect == EffectClass::Once && error.executed == Executed::Unknown => {
+            Ended::Unknown
+        }
+        outcome => Ended::Result(outcome),
+    }
+}
+
+impl<'a> Turn<'a> {
+    fn new(action: &'a ValidatedAction, number: u32) -> Self {
+        Self {
+            action,
+            number,
+            results: BTreeMap::new(),
+            waiting: Vec::new(),
+            doubtful: false,
+            observed: false,
+            failure: None,
+        }
+    }
+
+    fn wait(&mut self, ask: Ask) {
+        self.doubtful |= matches!(ask.subject, rustagents_core::ask::Subject::InDoubt(_));
+        self.waiting.push(ask);
+    }
+
+    fn fail(&mut self, at: &At<Acting>, call: &ValidatedCall, error: &ToolError) {
+        let error = AgentError::ToolDispatch {
+            step: self.number,
+            tool: call.spec().name.clone(),
+            kind: error.kind,
+            message: error.message.clone(),
+        };
+        let decision = at.policy().on_tool_error(at.state(), &error);
+        if matches!(decision, PolicyDecision::Fail | PolicyDecision::Interrupt) {
+            self.failure = Some((error, decision));
+        }
+    }
+
+    fn result_ids(&self) -> Vec<MessageId> {
+        let results = self
+            .action
+            .calls()
+            .iter()
+            .filter_map(|call| self.results.get(call.id()));
+        results.map(|message| message.id.clone()).collect()
+    }
+
+    /// The last result and the next phase are one batch.
+    fn observe_if_complete(&mut self, write: &mut Write) {
+        if self.results.len() == self.action.calls().len() && self.failure.is_none() {
+            let results = self.result_ids();
+            write.commit(
+                kind::TRANSITION,
+                &Transition::Observing {
+                    turn: self.number,
+                    results,
+                },
+            );
+            self.observed = true;
+        }
+    }
+}

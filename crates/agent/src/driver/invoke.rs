@@ -1,0 +1,79 @@
+//! One call of one tool, with its time limit, cancellation and panics contained.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures::{FutureExt, future::Fuse, select_biased};
+use rustagents_core::{
+    BoxFuture,
+    digest::Rolling,
+    scope::Scope,
+    tool::{Tool, ToolContext, ToolError, ToolErrorKind},
+};
+use serde_json::Value;
+
+use crate::evidence::ValidatedCall;
+
+/// How long a tool may take to stop after it was told to.
+const GRACE: Duration = Duration::from_secs(2);
+
+type Outcome = Result<Value, ToolError>;
+
+/// Performs `call`. The tool is told of its time limit and of cancellation, and
+/// then has [`GRACE`] to say what became of it.
+pub(crate) async fn invoke(scope: &Scope, tool: &dyn Tool, call: &ValidatedCall) -> Outcome {
+    let run = scope.run();
+    let timeout = call.spec().timeout;
+    let cancel = run.cancel.child_token();
+    let context = ToolContext {
+        call: call.id().clone(),
+        idempotency_key: idempotency_key(scope, call),
+        timeout,
+        cancel: cancel.clone(),
+    };
+    let guarded = AssertUnwindSafe(tool.call(call.arguments().clone(), context)).catch_unwind();
+    let outcome: BoxFuture<'_, Outcome> = guarded
+        .map(|ended| ended.unwrap_or_else(|_| panicked()))
+        .boxed();
+    let mut outcome = outcome.fuse();
+    select_biased! {
+        ended = outcome => return ended,
+        () = run.cancel.cancelled().fuse() => {}
+        () = run.clock.sleep(timeout).fuse() => {}
+    }
+    cancel.cancel();
+    stopping(scope, outcome).await
+}
+
+async fn stopping(scope: &Scope, mut outcome: Fuse<BoxFuture<'_, Outcome>>) -> Outcome {
+    let kind = if scope.run().cancel.is_cancelled() {
+        ToolErrorKind::Cancelled
+    } else {
+        ToolErrorKind::Timeout
+    };
+    select_biased! {
+        ended = outcome => ended.map_err(|error| match error.kind {
+            // The tool saw a cancelled token; why it was, only the driver knows.
+            ToolErrorKind::Cancelled => ToolError { kind, ..error },
+            _ => error,
+        }),
+        () = scope.run().clock.sleep(GRACE).fuse() => {
+            Err(ToolError::unknown(kind, "the tool did not stop in time"))
+        }
+    }
+}
+
+fn panicked() -> Outcome {
+    Err(ToolError::unknown(
+        ToolErrorKind::Panicked,
+        "the tool panicked",
+    ))
+}
+
+fn idempotency_key(scope: &Scope, call: &ValidatedCall) -> rustagents_core::digest::Digest {
+    let run = scope.run();
+    let mut key = Rolling::default();
+    for part in [run.thread.as_str(), run.branch.as_str(), call.id().as_str()] {
+        key.push(part.as_bytes());
+    }
+    key.digest()
+}

@@ -1,0 +1,114 @@
+//! Rebuilds the phase from the records of earlier attempts.
+
+use std::sync::Arc;
+
+use rustagents_core::{
+    code::Coded,
+    ids::MessageId,
+    journal::{JournalError, kind},
+    message::Message,
+    scope::Halt,
+};
+
+use crate::{
+    driver::{At, Driver, Phase},
+    error::AgentError,
+    evidence::{Observations, ValidatedAction, Validator},
+    runtime::{AnyPhase, Idle},
+    transition::{ModelCall, Move, Transition},
+};
+
+impl Driver<'_> {
+    /// The phase after all recorded moves. Executes nothing.
+    pub(crate) fn restore(&self, idle: At<Idle>) -> Result<Phase, Halt> {
+        let mut phase = AnyPhase::Idle(idle);
+        for record in self.scope.commits() {
+            let transition: Transition = record.decode(kind::TRANSITION)?;
+            let made = self.recorded(&phase, &transition)?;
+            phase = self.apply(phase, made)?;
+        }
+        Ok(phase)
+    }
+
+    fn recorded(&self, phase: &Phase, transition: &Transition) -> Result<Move, Halt> {
+        let usage = || self.recorded_usage(transition.turn());
+        Ok(match transition {
+            Transition::Acting { message, .. } => {
+                let message = self.message(message)?;
+                Move::Act {
+                    action: self.recorded_action(&message)?,
+                    message,
+                    usage: usage()?,
+                }
+            }
+            Transition::Completed { message, label, .. } => {
+                let message = self.message(message)?;
+                let answer = Validator::restore_answer(&message, label.clone());
+                Move::Complete {
+                    message,
+                    answer,
+                    usage: usage()?,
+                }
+            }
+            Transition::Repaired { messages, .. } => {
+                let messages = messages.iter().map(|id| self.message(id));
+                Move::Repair {
+                    messages: messages.collect::<Result<_, _>>()?,
+                    usage: usage()?,
+                }
+            }
+            Transition::Observing { results, .. } => {
+                let results = results.iter().map(|id| self.message(id));
+                let results = results.collect::<Result<Vec<_>, _>>()?;
+                Move::Observe(self.recorded_results(phase, results)?)
+            }
+            Transition::Failed { error, .. } => Move::Fail(AgentError::Recorded(error.clone())),
+            Transition::Interrupted { reason, .. } => Move::Interrupt(reason.clone()),
+        })
+    }
+
+    fn message(&self, id: &MessageId) -> Result<Arc<Message>, JournalError> {
+        self.scope.run().log.message(id)
+    }
+
+    fn recorded_usage(
+        &self,
+        turn: u32,
+    ) -> Result<Option<rustagents_core::message::Usage>, JournalError> {
+        let key = ModelCall::key(self.scope.namespace(), turn);
+        let call = self
+            .scope
+            .fact(&key)
+            .map(|record| record.decode::<ModelCall>(kind::RESULT));
+        Ok(call.transpose()?.and_then(|call| call.usage))
+    }
+
+    /// The action, if its tools still take its arguments.
+    fn recorded_action(&self, message: &Message) -> Result<ValidatedAction, Halt> {
+        Validator::new(&self.agent.tools, &self.agent.labels)
+            .restore_action(message)
+            .map_err(|(call, problem)| Halt::Incompatible {
+                what: format!("call {call}"),
+                difference: match problem.hint() {
+                    Some(hint) => format!("{problem} ({hint})"),
+                    None => problem.to_string(),
+                },
+            })
+    }
+
+    fn recorded_results(
+        &self,
+        phase: &Phase,
+        results: Vec<Arc<Message>>,
+    ) -> Result<Observations, Halt> {
+        let corrupt = |reason: String| {
+            let place = format!("chain `{}`", self.scope.namespace());
+            Halt::Journal(JournalError::Corrupt { place, reason })
+        };
+        let AnyPhase::Acting(acting) = phase else {
+            return Err(corrupt("results without an action".into()));
+        };
+        Observations::collect(acting.action(), results)
+            .map_err(|call| corrupt(format!("call {call} has not exactly one result")))
+    }
+}

@@ -1,0 +1,218 @@
+//! What is recorded of an agent's moves, and the one way in which a move changes
+//! the conversation, live and on load.
+
+use std::sync::Arc;
+
+use rustagents_core::{
+    digest::Digest,
+    ids::{FactKey, MessageId, Namespace},
+    message::{Message, Usage},
+    model::{FinishReason, ModelResponse},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    error::{AgentError, RecordedError},
+    evidence::{FinalAnswer, Observations, ValidatedAction},
+    runtime::AnyPhase,
+    state::{AgentState, Conversation},
+};
+
+/// The body of a transition record: where the agent moved to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "to", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Transition {
+    /// It acts on the calls of an assistant's message.
+    Acting {
+        /// The turn.
+        turn: u32,
+        /// The message.
+        message: MessageId,
+    },
+    /// It has its answer.
+    Completed {
+        /// The turn.
+        turn: u32,
+        /// The message.
+        message: MessageId,
+        /// The label, where labels were given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
+    /// A refused answer went back to the model.
+    Repaired {
+        /// The turn.
+        turn: u32,
+        /// What was added to the conversation.
+        messages: Vec<MessageId>,
+        /// What was wrong.
+        problem: RecordedError,
+    },
+    /// All calls have their results.
+    Observing {
+        /// The turn.
+        turn: u32,
+        /// The results, in call order.
+        results: Vec<MessageId>,
+    },
+    /// It failed.
+    Failed {
+        /// The turn.
+        turn: u32,
+        /// Why.
+        error: RecordedError,
+    },
+    /// A policy stopped it.
+    Interrupted {
+        /// The turn.
+        turn: u32,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Transition {
+    /// The turn that the move ends or divides.
+    pub fn turn(&self) -> u32 {
+        match self {
+            Self::Acting { turn, .. }
+            | Self::Completed { turn, .. }
+            | Self::Repaired { turn, .. }
+            | Self::Observing { turn, .. }
+            | Self::Failed { turn, .. }
+            | Self::Interrupted { turn, .. } => *turn,
+        }
+    }
+}
+
+/// The body of a model call's result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelCall {
+    /// The turn.
+    pub turn: u32,
+    /// How often the call was made.
+    pub tries: u32,
+    /// The model.
+    pub model: String,
+    /// The digest of the request: instructions, tools and messages.
+    pub request: Digest,
+    /// The request, as an edit of the same agent's request before it.
+    pub edit: Edit,
+    /// What it consumed, where the provider said so.
+    pub usage: Option<Usage>,
+    /// Why the answer ended.
+    pub finish: FinishReason,
+    /// The answer, where it became a message.
+    pub message: Option<MessageId>,
+    /// The answer, where it was refused as a whole and is no message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<ModelResponse>,
+}
+
+impl ModelCall {
+    /// The key of the fact about turn `turn` of the agent at `namespace`.
+    pub fn key(namespace: &Namespace, turn: u32) -> FactKey {
+        FactKey::from(format!("model/{namespace}/{turn}"))
+    }
+}
+
+/// How a request follows from the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// How many messages stay, from the first.
+    pub keep: usize,
+    /// The messages that follow them.
+    pub insert: Vec<MessageId>,
+}
+
+/// A move, with its evidence.
+#[derive(Clone, Debug)]
+pub(crate) enum Move {
+    Act {
+        message: Arc<Message>,
+        action: ValidatedAction,
+        usage: Option<Usage>,
+    },
+    Complete {
+        message: Arc<Message>,
+        answer: FinalAnswer,
+        usage: Option<Usage>,
+    },
+    Repair {
+        messages: Vec<Arc<Message>>,
+        usage: Option<Usage>,
+    },
+    Observe(Observations),
+    Fail(AgentError),
+    Interrupt(String),
+}
+
+impl Move {
+    /// Whether a model's answer is behind the move, and what it consumed.
+    pub(crate) fn answered(&self) -> (bool, Option<Usage>) {
+        match self {
+            Self::Act { usage, .. } | Self::Complete { usage, .. } | Self::Repair { usage, .. } => {
+                (true, *usage)
+            }
+            Self::Observe(_) | Self::Fail(_) | Self::Interrupt(_) => (false, None),
+        }
+    }
+}
+
+/// Makes a move. Used live, after it was recorded, and on load.
+///
+/// # Errors
+/// The phase does not know that move: the records are not those of an agent.
+pub(crate) fn apply<T, P>(
+    phase: AnyPhase<Conversation, T, P>,
+    step: Move,
+) -> Result<AnyPhase<Conversation, T, P>, &'static str> {
+    use AnyPhase as Any;
+    let phase = match phase {
+        Any::Idle(idle) => Any::Thinking(idle.think()),
+        Any::Observing(observing) => Any::Thinking(observing.think()),
+        other => other,
+    };
+    Ok(match (phase, step) {
+        (
+            Any::Thinking(mut at),
+            Move::Act {
+                message,
+                action,
+                usage,
+            },
+        ) => {
+            at.state_mut().answered(usage);
+            at.state_mut().append_scratchpad(message);
+            Any::Acting(at.act(action))
+        }
+        (
+            Any::Thinking(mut at),
+            Move::Complete {
+                message,
+                answer,
+                usage,
+            },
+        ) => {
+            at.state_mut().answered(usage);
+            at.state_mut().append_scratchpad(message);
+            at.state_mut().set_final_output(answer.value().to_owned());
+            Any::Completed(at.complete(answer))
+        }
+        (Any::Thinking(mut at), Move::Repair { messages, usage }) => {
+            at.state_mut().answered(usage);
+            at.state_mut().repaired();
+            for message in messages {
+                at.state_mut().append_scratchpad(message);
+            }
+            Any::Thinking(at.rethink())
+        }
+        (Any::Acting(at), Move::Observe(results)) => Any::Observing(at.observe(&results)),
+        (Any::Thinking(at), Move::Fail(error)) => Any::Failed(at.fail(error)),
+        (Any::Acting(at), Move::Fail(error)) => Any::Failed(at.fail(error)),
+        (Any::Thinking(at), Move::Interrupt(reason)) => Any::Interrupted(at.interrupt(reason)),
+        (Any::Acting(at), Move::Interrupt(reason)) => Any::Interrupted(at.interrupt(reason)),
+        _ => return Err("a move that the phase does not know"),
+    })
+}

@@ -1,0 +1,208 @@
+//! The one place where these tests touch the API.
+
+use std::sync::{Arc, Mutex};
+
+use rustagents_agent::{Agent, AgentEnd, AgentInput, agent::AgentOutcome};
+use rustagents_core::{
+    CancellationToken,
+    ask::{Answer, Ask},
+    budget::{Budget, Limits, Spent},
+    ids::{AskId, Branch, FactKey, MessageId, Namespace, RunId, ThreadId},
+    journal::{Author, Batch, Chain, Entry, Journal, JournalError, Owner, Place, kind},
+    log::ThreadLog,
+    message::{Message, Usage},
+    scope::{Halt, RunShared, Scope, Write},
+};
+use rustagents_store::MemoryJournal;
+use rustagents_testkit::{clock::TestClock, events::EventLog};
+
+/// A journal, and the knobs of the next attempt.
+#[derive(Clone)]
+pub(crate) struct Bench {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) limits: Limits,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) drain: CancellationToken,
+    pub(crate) events: Arc<Mutex<EventLog>>,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::on(Arc::new(MemoryJournal::new()))
+    }
+
+    pub(crate) fn on(journal: Arc<dyn Journal>) -> Self {
+        Self {
+            journal,
+            limits: Limits::default(),
+            cancel: CancellationToken::new(),
+            drain: CancellationToken::new(),
+            events: Arc::default(),
+        }
+    }
+
+    fn thread() -> ThreadId {
+        ThreadId::new("t").unwrap()
+    }
+
+    /// One driver's try: claims the thread, reads it, drives the agent.
+    pub(crate) async fn attempt(&self, agent: &Agent) -> Result<AgentEnd, Halt> {
+        let thread = Self::thread();
+        let claim = self.journal.claim(&thread, Owner::default()).await?;
+        let log = ThreadLog::load(&*self.journal, &thread).await?;
+        let events = EventLog::new();
+        *self.events.lock().unwrap() = events.clone();
+        let input = FactKey::from("input");
+        let fresh = log.fact(&Branch::main(), &input).is_none();
+        let scope = Scope::root(RunShared {
+            journal: self.journal.clone(),
+            thread,
+            branch: Branch::main(),
+            epoch: claim.epoch,
+            run: RunId::from("r"),
+            attempt: 1,
+            log,
+            budget: Budget::resumed(self.limits, Spent::default()),
+            events: events.bus(),
+            clock: Arc::new(TestClock::new()),
+            cancel: self.cancel.clone(),
+            drain: self.drain.clone(),
+        });
+        let message = if fresh {
+            let message = Arc::new(Message::user(scope.mint_message(), "Refund A-1042"));
+            let mut write = Write::new();
+            write.message(message.clone());
+            write.fact(input, kind::RUN_OPENED, &());
+            scope.append(write).await?;
+            message
+        } else {
+            scope.run().log.message(&MessageId::numbered(1))?
+        };
+        let end = agent
+            .drive(
+                &scope,
+                AgentInput {
+                    messages: vec![message],
+                    run_start: 0,
+                },
+            )
+            .await;
+        drop(claim);
+        events.check().expect("the events keep their rules");
+        end
+    }
+
+    /// The events of the last attempt.
+    pub(crate) fn events(&self) -> EventLog {
+        self.events.lock().unwrap().clone()
+    }
+
+    /// What a person says, from outside.
+    pub(crate) async fn answer(&self, ask: &AskId, answer: Answer) -> Result<(), JournalError> {
+        let batch = Batch {
+            thread: Self::thread(),
+            author: Author::Outside,
+            heads: vec![],
+            entries: vec![Entry {
+                chain: Chain {
+                    branch: Branch::main(),
+                    namespace: Namespace::root(),
+                },
+                place: Place::Fact(Ask::answer_key(ask)),
+                kind: kind::ANSWER,
+                run: RunId::from("r"),
+                attempt: 1,
+                effect: None,
+                digest: None,
+                body: serde_json::to_string(&answer).unwrap(),
+            }],
+            messages: vec![],
+            contents: vec![],
+            at_ms: 0,
+        };
+        self.journal.append(batch).await.map(drop)
+    }
+
+    pub(crate) async fn log(&self) -> ThreadLog {
+        ThreadLog::load(&*self.journal, &Self::thread())
+            .await
+            .unwrap()
+    }
+
+    /// How many records of a kind there are.
+    pub(crate) async fn count(&self, kind: rustagents_core::journal::Kind) -> usize {
+        self.log()
+            .await
+            .records()
+            .iter()
+            .filter(|record| record.is(kind))
+            .count()
+    }
+}
+
+/// What an undisturbed and a disturbed run must have in common.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Projection {
+    pub(crate) outcome: String,
+    pub(crate) history: Vec<String>,
+    pub(crate) results: Vec<String>,
+    pub(crate) usage: Usage,
+}
+
+pub(crate) async fn project(bench: &Bench, end: &AgentEnd) -> Projection {
+    let strip = |value: serde_json::Value| {
+        let mut text = value.to_string();
+        for digit in 0..10 {
+            text = text
+                .replace(&format!("m-{digit}"), "m")
+                .replace(&format!("c-{digit}"), "c");
+        }
+        text
+    };
+    let history = end
+        .messages
+        .iter()
+        .map(|m| strip(serde_json::to_value(m).unwrap()))
+        .collect();
+    let log = bench.log().await;
+    let results = log
+        .records()
+        .iter()
+        .filter(|record| record.is(kind::RESULT));
+    let results = results
+        .filter(|record| !record.key().unwrap().as_str().contains("/released/"))
+        .map(|record| format!("{:?} {:?}", record.effect, record.digest))
+        .collect();
+    Projection {
+        outcome: said(end),
+        history,
+        results,
+        usage: end.usage,
+    }
+}
+
+pub(crate) fn said(end: &AgentEnd) -> String {
+    match &end.outcome {
+        AgentOutcome::Completed(answer) => answer.value().to_owned(),
+        AgentOutcome::Suspended(asks) => {
+            let ids: Vec<_> = asks.iter().map(|ask| ask.id.as_str()).collect();
+            format!("suspended: {}", ids.join(" "))
+        }
+        AgentOutcome::Interrupted(reason) => format!("interrupted: {reason}"),
+        AgentOutcome::Failed(error) => format!("failed: {error}"),
+        other => format!("{other:?}"),
+    }
+}
+
+pub(crate) fn asks(end: &AgentEnd) -> Vec<Ask> {
+    match &end.outcome {
+        AgentOutcome::Suspended(asks) => asks.clone(),
+        other => panic!("expected questions, found {other:?}"),
+    }
+}
+
+pub(crate) fn approve(ask: &Ask) -> Answer {
+    Answer::Approve {
+        hash: ask.call().unwrap().hash,
+    }
+}

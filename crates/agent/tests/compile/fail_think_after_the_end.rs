@@ -1,0 +1,15 @@
+#![allow(unused)]
+use rustagents_agent::{
+    AgentRuntime, FailFast, ToolSet,
+    evidence::{FinalAnswer, Observations, ValidatedAction},
+    runtime::{Acting, Completed, Idle, Observing, Thinking},
+    state::Conversation,
+};
+
+type At<Phase> = AgentRuntime<Conversation, ToolSet, FailFast, Phase>;
+
+fn thinks(completed: At<Completed>) {
+    completed.think();
+}
+
+fn main() {}

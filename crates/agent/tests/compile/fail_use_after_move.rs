@@ -1,0 +1,16 @@
+#![allow(unused)]
+use rustagents_agent::{
+    AgentRuntime, FailFast, ToolSet,
+    evidence::{FinalAnswer, Observations, ValidatedAction},
+    runtime::{Acting, Completed, Idle, Observing, Thinking},
+    state::Conversation,
+};
+
+type At<Phase> = AgentRuntime<Conversation, ToolSet, FailFast, Phase>;
+
+fn twice(idle: At<Idle>) {
+    idle.think();
+    idle.think();
+}
+
+fn main() {}
