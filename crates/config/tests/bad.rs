@@ -1,0 +1,534 @@
+//! What a configuration cannot say: message, place, code and hint.
+
+use std::path::Path;
+
+use rustagents_config::{Config, ConfigError};
+use rustagents_core::{
+    Coded,
+    code::Code::{self, ConfigSyntax, ConfigValue, ToolDeclaration},
+};
+
+/// A source, and what is said about it.
+struct Case {
+    source: String,
+    code: Code,
+    message: &'static str,
+    place: (usize, usize),
+    hint: Option<&'static str>,
+}
+
+fn case(
+    source: impl Into<String>,
+    code: Code,
+    message: &'static str,
+    place: (usize, usize),
+    hint: impl Into<Option<&'static str>>,
+) -> Case {
+    Case {
+        source: source.into(),
+        code,
+        message,
+        place,
+        hint: hint.into(),
+    }
+}
+
+/// A file with one good tool, whose line 9 is `line`.
+fn with_tool(line: &str) -> String {
+    format!(
+        r#"[data.orders]
+seed = "orders.sql"
+[tools.refund]
+kind = "sql"
+data = "orders"
+description = "Pay back."
+arguments = {{ type = "object" }}
+sql = "SELECT 1"
+{line}
+"#
+    )
+}
+
+/// The same file, with `from` replaced by `to`.
+fn with_changed_tool(from: &str, to: &str) -> String {
+    let source = with_tool("");
+    assert!(source.contains(from), "{from}");
+    source.replacen(from, to, 1)
+}
+
+fn check(cases: Vec<Case>) {
+    let path = Path::new("shop/rustagents.toml");
+    for Case {
+        source,
+        code,
+        message,
+        place,
+        hint,
+    } in cases
+    {
+        let error: ConfigError = Config::parse(path, &source).expect_err(&source);
+        assert_eq!(error.to_string(), message, "message for:\n{source}");
+        let (line, column) = place;
+        assert_eq!(
+            error.place(),
+            Some((path, line, column)),
+            "place for:\n{source}"
+        );
+        assert_eq!(error.code(), code, "code for:\n{source}");
+        assert_eq!(error.hint().as_deref(), hint, "hint for:\n{source}");
+    }
+}
+
+#[test]
+fn toml_itself() {
+    check(vec![
+        case(
+            "[models\n",
+            ConfigSyntax,
+            "unclosed table, expected `]`",
+            (1, 8),
+            None,
+        ),
+        case(
+            "a = 1\na = 2\n",
+            ConfigSyntax,
+            "duplicate key",
+            (2, 1),
+            None,
+        ),
+        case(
+            "é = 1",
+            ConfigSyntax,
+            "invalid unquoted key, expected letters, numbers, `-`, `_`",
+            (1, 1),
+            None,
+        ),
+        case(
+            "a = \"é\" x",
+            ConfigSyntax,
+            "unexpected key or value, expected newline, `#`",
+            (1, 9),
+            None,
+        ),
+        case(
+            "a = \"x\nb = 1",
+            ConfigSyntax,
+            "invalid basic string, expected `\"`",
+            (1, 7),
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn tables_and_keys() {
+    let top = "it may be `models`, `data`, `tools`, `limits`";
+    check(vec![
+        case(
+            "[model]\nx = \"y\"",
+            ConfigValue,
+            "unknown key `model` in the top level",
+            (1, 2),
+            "did you mean `models`?",
+        ),
+        case(
+            "\nname = 1",
+            ConfigValue,
+            "unknown key `name` in the top level",
+            (2, 1),
+            top,
+        ),
+        case(
+            "models = 1",
+            ConfigValue,
+            "`models` is an integer, not a table",
+            (1, 10),
+            None,
+        ),
+        case(
+            "[[tools]]",
+            ConfigValue,
+            "`tools` is an array, not a table",
+            (1, 1),
+            None,
+        ),
+        case(
+            "[models]\na = 1",
+            ConfigValue,
+            "`a` is an integer, not a string",
+            (2, 5),
+            None,
+        ),
+        case(
+            "[models]\na = \" \"",
+            ConfigValue,
+            "`a` is empty",
+            (2, 5),
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn data_sources() {
+    check(vec![
+        case(
+            "[data.orders]",
+            ConfigValue,
+            "`[data.orders]` has no `seed`",
+            (1, 7),
+            "add `seed` to `[data.orders]`",
+        ),
+        case(
+            "[data.orders]\nsede = \"x\"",
+            ConfigValue,
+            "unknown key `sede` in `[data.orders]`",
+            (2, 1),
+            "did you mean `seed`?",
+        ),
+        case(
+            "[data.\"../x\"]\nseed = \"x\"",
+            ConfigValue,
+            "`../x` cannot name a data source",
+            (1, 7),
+            "use 1 to 64 ASCII letters, digits, `_` and `-`",
+        ),
+        case(
+            "data.d.seed = \"\"",
+            ConfigValue,
+            "`seed` is empty",
+            (1, 15),
+            None,
+        ),
+        case(
+            "data.d = \"x\"",
+            ConfigValue,
+            "`d` is a string, not a table",
+            (1, 10),
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn limits() {
+    check(vec![
+        case(
+            "[limits]\nstep = 1",
+            ConfigValue,
+            "unknown key `step` in `[limits]`",
+            (2, 1),
+            "did you mean `steps`?",
+        ),
+        case(
+            "limits.steps = 0",
+            ConfigValue,
+            "`steps` is 0, not 1 or more",
+            (1, 16),
+            None,
+        ),
+        case(
+            "limits.tool_calls = -1",
+            ConfigValue,
+            "`tool_calls` is -1, not 0 or more",
+            (1, 21),
+            None,
+        ),
+        case(
+            "limits.model_calls = 1.5",
+            ConfigValue,
+            "`model_calls` is a float, not a whole number",
+            (1, 22),
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn durations() {
+    let units = "write a whole number and one of `ms`, `s`, `m`, `h`";
+    check(vec![
+        case(
+            "limits.driven = \"10\"",
+            ConfigValue,
+            "`driven` cannot be `10`",
+            (1, 17),
+            units,
+        ),
+        case(
+            "limits.driven = \"s\"",
+            ConfigValue,
+            "`driven` cannot be `s`",
+            (1, 17),
+            units,
+        ),
+        case(
+            "limits.driven = \"1.5h\"",
+            ConfigValue,
+            "`driven` cannot be `1.5h`",
+            (1, 17),
+            units,
+        ),
+        case(
+            "limits.driven = \"5 s\"",
+            ConfigValue,
+            "`driven` cannot be `5 s`",
+            (1, 17),
+            units,
+        ),
+        case(
+            "limits.driven = \"-5s\"",
+            ConfigValue,
+            "`driven` cannot be `-5s`",
+            (1, 17),
+            units,
+        ),
+        case(
+            "limits.driven = \"0s\"",
+            ConfigValue,
+            "`driven` is `0s`, not `1ms` to `8784h`",
+            (1, 17),
+            None,
+        ),
+        case(
+            "limits.driven = \"99999999999999999999h\"",
+            ConfigValue,
+            "`driven` is `99999999999999999999h`, not `1ms` to `8784h`",
+            (1, 17),
+            None,
+        ),
+        case(
+            "limits.driven = 0.5",
+            ConfigValue,
+            "`driven` is a float, not a duration",
+            (1, 17),
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn tools_lack_something() {
+    for key in ["kind", "data", "description", "arguments", "sql"] {
+        let source = with_tool("");
+        let lines: Vec<_> = source
+            .lines()
+            .filter(|line| !line.starts_with(&format!("{key} =")))
+            .collect();
+        let path = Path::new("rustagents.toml");
+        let error = Config::parse(path, &lines.join("\n")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("`[tools.refund]` has no `{key}`")
+        );
+        assert_eq!(error.place(), Some((path, 3, 8)));
+        assert_eq!(
+            error.hint().unwrap(),
+            format!("add `{key}` to `[tools.refund]`")
+        );
+    }
+}
+
+#[test]
+fn tools_say_what_they_cannot() {
+    let sizes = "write a whole number and one of `B`, `KB`, `KiB`, `MB`, `MiB`";
+    check(vec![
+        case(
+            with_tool("row = 1"),
+            ConfigValue,
+            "unknown key `row` in `[tools.refund]`",
+            (9, 1),
+            "did you mean `rows`?",
+        ),
+        case(
+            with_tool("rows = \"1\""),
+            ConfigValue,
+            "`rows` is a string, not a whole number",
+            (9, 8),
+            None,
+        ),
+        case(
+            with_tool("effect = \"onec\""),
+            ConfigValue,
+            "`effect` cannot be `onec`",
+            (9, 10),
+            "did you mean `once`?",
+        ),
+        case(
+            with_tool("approval = \"perhaps\""),
+            ConfigValue,
+            "`approval` cannot be `perhaps`",
+            (9, 12),
+            "it may be `allow`, `ask`, `deny`",
+        ),
+        case(
+            with_tool("max_output_bytes = \"16k\""),
+            ConfigValue,
+            "`max_output_bytes` cannot be `16k`",
+            (9, 20),
+            sizes,
+        ),
+        case(
+            with_tool("max_output_bytes = 0"),
+            ConfigValue,
+            "`max_output_bytes` is `0`, not `1B` to `1024MiB`",
+            (9, 20),
+            None,
+        ),
+        case(
+            with_tool("timeout = true"),
+            ConfigValue,
+            "`timeout` is a boolean, not a duration",
+            (9, 11),
+            None,
+        ),
+        case(
+            with_tool("ask = \"\""),
+            ConfigValue,
+            "`ask` is empty",
+            (9, 7),
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn tools_are_what_they_cannot_be() {
+    let names = "use 1 to 64 ASCII letters, digits, `_` and `-`";
+    check(vec![
+        case(
+            with_changed_tool("\"sql\"", "\"sqll\""),
+            ConfigValue,
+            "`kind` cannot be `sqll`",
+            (4, 8),
+            "did you mean `sql`?",
+        ),
+        case(
+            with_changed_tool("Pay back.", ""),
+            ConfigValue,
+            "`description` is empty",
+            (6, 15),
+            None,
+        ),
+        case(
+            with_changed_tool("tools.refund", "tools.\"re fund\""),
+            ToolDeclaration,
+            "`re fund` cannot name a tool",
+            (3, 8),
+            names,
+        ),
+        case(
+            with_changed_tool("data = \"orders\"", "data = \"order\""),
+            ToolDeclaration,
+            "the tool `refund` uses the unknown data source `order`",
+            (5, 8),
+            "did you mean `orders`?",
+        ),
+        case(
+            with_changed_tool("[data.orders]\nseed = \"orders.sql\"\n", ""),
+            ToolDeclaration,
+            "the tool `refund` uses the unknown data source `orders`",
+            (3, 8),
+            "declare it as `[data.orders]`",
+        ),
+    ]);
+}
+
+#[test]
+fn schemas_that_are_not_json_schemas_of_objects() {
+    let arguments = |toml: &str| with_changed_tool("{ type = \"object\" }", toml);
+    let root = "the schema needs `type = \"object\"`";
+    check(vec![
+        case(
+            arguments("\"object\""),
+            ConfigValue,
+            "`arguments` is a string, not a table",
+            (7, 13),
+            None,
+        ),
+        case(
+            arguments("{}"),
+            ToolDeclaration,
+            "the arguments of `refund` are not an object",
+            (7, 13),
+            root,
+        ),
+        case(
+            arguments("{ type = \"array\" }"),
+            ToolDeclaration,
+            "the arguments of `refund` are not an object",
+            (7, 22),
+            root,
+        ),
+        case(
+            arguments("{ type = [\"object\", \"null\"] }"),
+            ToolDeclaration,
+            "the arguments of `refund` are not an object",
+            (7, 22),
+            root,
+        ),
+        case(
+            arguments("{ type = \"object\", default = 2020-01-01 }"),
+            ToolDeclaration,
+            "`default` is a date-time, which JSON does not have",
+            (7, 42),
+            None,
+        ),
+        case(
+            arguments("{ type = \"object\", maximum = inf }"),
+            ToolDeclaration,
+            "`maximum` is `inf`, which JSON does not have",
+            (7, 42),
+            None,
+        ),
+        case(
+            arguments("{ type = \"object\", enum = [1, nan] }"),
+            ToolDeclaration,
+            "`enum` is `nan`, which JSON does not have",
+            (7, 43),
+            None,
+        ),
+        case(
+            arguments("{ type = \"object\", maximum = 1e999 }"),
+            ToolDeclaration,
+            "`maximum` is `1e999`, which JSON does not have",
+            (7, 42),
+            None,
+        ),
+        case(
+            arguments("{ type = \"object\", maximum = 99999999999999999999 }"),
+            ToolDeclaration,
+            "`maximum` is `99999999999999999999`, which JSON does not have",
+            (7, 42),
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn messages_are_one_line() {
+    for source in [
+        "x = \"\n",
+        "x = \"\"\"\n",
+        "=",
+        "[a]\n[a]\n",
+        "x = 'a\nb'",
+        "\u{0}",
+        "a.b = 1\na = 2",
+    ] {
+        let error = Config::parse(Path::new("x.toml"), source).unwrap_err();
+        let message = error.to_string();
+        assert!(
+            !message.contains('\n') && !message.is_empty(),
+            "{message:?}"
+        );
+        assert!(!message.starts_with(char::is_uppercase), "{message:?}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused_and_not_a_crash() {
+    let source = format!("x = {}", "[".repeat(100_000));
+    let error = Config::parse(Path::new("x.toml"), &source).unwrap_err();
+    assert_eq!(error.code(), ConfigSyntax);
+}

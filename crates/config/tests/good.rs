@@ -1,0 +1,200 @@
+//! What a configuration declares.
+
+use std::{path::Path, time::Duration};
+
+use rustagents_config::{Config, Position};
+use rustagents_core::{
+    budget::Limits,
+    tool::{Approval, EffectClass},
+};
+use serde_json::json;
+
+const SUPPORT: &str = r#"[models]
+default = "scripted:script.toml"
+alpha = "other:1"
+
+[data.orders]
+seed = "orders.sql"
+
+[tools.lookup_order]
+kind = "sql"
+data = "orders"
+description = "Find an order by its number."
+arguments = { type = "object", required = ["order"], additionalProperties = false, properties = { order = { type = "string", pattern = "^[A-Z]-[0-9]{4}$" } } }
+sql = "SELECT id, paid_cents, status, claim FROM orders WHERE id = :order"
+
+[tools.refund]
+kind = "sql"
+data = "orders"
+effect = "once"
+approval = "ask"
+ask = "Refund {{ amount_cents }} cents for {{ order }}"
+description = "Pay the full price of a paid order back."
+arguments = { type = "object", properties = { order = { type = "string" }, amount_cents = { type = "integer", minimum = 1 } } }
+sql = "UPDATE orders SET status = 'refunded' WHERE id = :order AND paid_cents = :amount_cents RETURNING id"
+rows = 1
+timeout = "5s"
+max_output_bytes = 16384
+
+[limits]
+steps = 20
+driven = "10m"
+"#;
+
+fn support() -> Config {
+    Config::parse(Path::new("/shop/rustagents.toml"), SUPPORT).unwrap()
+}
+
+#[test]
+fn everything_is_read_in_the_order_of_the_file() {
+    let config = support();
+    assert_eq!(config.path, Path::new("/shop/rustagents.toml"));
+    assert_eq!(config.folder, Path::new("/shop"));
+    let models: Vec<_> = config
+        .models
+        .iter()
+        .map(|model| model.alias.as_str())
+        .collect();
+    assert_eq!(models, ["default", "alpha"]);
+    assert_eq!(config.models[0].spec, "scripted:script.toml");
+    assert_eq!(config.data[0].seed, Path::new("/shop/orders.sql"));
+    let tools: Vec<_> = config.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(tools, ["lookup_order", "refund"]);
+    assert_eq!(
+        config.limits,
+        Limits {
+            steps: 20,
+            ..Limits::default()
+        }
+    );
+}
+
+#[test]
+fn a_tool_that_says_nothing_about_its_effect_only_reads() {
+    let config = support();
+    let lookup = &config.tools[0];
+    assert_eq!(lookup.effect, EffectClass::Repeatable);
+    assert_eq!(
+        (lookup.approval, lookup.rows, lookup.ask.as_deref()),
+        (None, None, None)
+    );
+    assert_eq!(lookup.timeout, Duration::from_secs(30));
+    assert_eq!(lookup.max_output_bytes, 64 << 10);
+    assert_eq!(
+        lookup.arguments["properties"]["order"]["pattern"],
+        "^[A-Z]-[0-9]{4}$"
+    );
+    assert_eq!(lookup.arguments["additionalProperties"], json!(false));
+}
+
+#[test]
+fn a_tool_keeps_what_it_says() {
+    let config = support();
+    let refund = &config.tools[1];
+    assert_eq!(refund.effect, EffectClass::Once);
+    assert_eq!(refund.approval, Some(Approval::Ask));
+    assert_eq!(refund.rows, Some(1));
+    assert_eq!(refund.timeout, Duration::from_secs(5));
+    assert_eq!(refund.max_output_bytes, 16384);
+    assert_eq!(
+        refund.arguments["properties"]["amount_cents"]["minimum"],
+        json!(1)
+    );
+}
+
+#[test]
+fn declarations_know_their_place() {
+    let config = support();
+    assert_eq!(
+        config.models[0].at,
+        Position {
+            line: 2,
+            column: 11
+        }
+    );
+    assert_eq!(config.data[0].at, Position { line: 6, column: 8 });
+    let refund = &config.tools[1];
+    assert_eq!(
+        refund.at,
+        Position {
+            line: 15,
+            column: 8
+        }
+    );
+    assert_eq!(
+        refund.ask_at,
+        Some(Position {
+            line: 20,
+            column: 7
+        })
+    );
+    assert_eq!(
+        refund.sql_at,
+        Position {
+            line: 23,
+            column: 7
+        }
+    );
+}
+
+#[test]
+fn an_empty_file_declares_nothing() {
+    let config = Config::parse(Path::new("/shop/rustagents.toml"), "").unwrap();
+    assert!(config.models.is_empty() && config.data.is_empty() && config.tools.is_empty());
+    assert_eq!(config.limits, Limits::default());
+}
+
+#[test]
+fn schemas_may_be_tables_of_their_own_and_hold_every_json_value() {
+    let source = r#"
+        data.d.seed = "/abs/d.sql"
+        [tools.t]
+        kind = "sql"
+        data = "d"
+        description = "x"
+        sql = "SELECT 1"
+        [tools.t.arguments]
+        type = "object"
+        default = [1, -2, 0x10, 1.5, true, "x", { a = [] }]
+    "#;
+    let config = Config::parse(Path::new("/shop/rustagents.toml"), source).unwrap();
+    let expected = json!([1, -2, 16, 1.5, true, "x", {"a": []}]);
+    assert_eq!(config.tools[0].arguments["default"], expected);
+    assert_eq!(config.data[0].seed, Path::new("/abs/d.sql"));
+}
+
+#[test]
+fn durations_and_sizes_have_units_or_are_plain_numbers() {
+    let driven = |text: &str| {
+        let source = format!("limits.driven = {text}");
+        Config::parse(Path::new("x.toml"), &source)
+            .unwrap()
+            .limits
+            .driven
+    };
+    for (text, milliseconds) in [
+        ("\"250ms\"", 250),
+        ("\"5s\"", 5_000),
+        ("\"10m\"", 600_000),
+        ("\"2h\"", 7_200_000),
+        ("1500", 1_500),
+        ("\"8784h\"", 8784 * 3_600_000),
+    ] {
+        assert_eq!(driven(text), Duration::from_millis(milliseconds), "{text}");
+    }
+
+    let size = |text: &str| {
+        let source = SUPPORT.replace("16384", text);
+        Config::parse(Path::new("x.toml"), &source).unwrap().tools[1].max_output_bytes
+    };
+    for (text, bytes) in [
+        ("\"100B\"", 100),
+        ("\"16KB\"", 16_000),
+        ("\"16KiB\"", 16_384),
+        ("\"2MB\"", 2_000_000),
+        ("\"2MiB\"", 2 << 20),
+        ("512", 512),
+    ] {
+        assert_eq!(size(text), bytes, "{text}");
+    }
+}

@@ -1,0 +1,30 @@
+//! One SQL statement as a tool, on a SQLite database that a seed file fills.
+//!
+//! Reading order: `declaration` (what is declared, and what can be wrong with
+//! it), `statement` (the scanner), `database` and `seed` (where the data come
+//! from), `tool` (the contract), `job` (one call, start to end), and what a job
+//! uses: `watch` (when to stop), `connection`, `bind`, `rows`, `failure`.
+//!
+//! Invariant: arguments are bound by name; no text of theirs is ever parsed.
+//!
+//! Invariant: a statement and its commit are one transaction. What is reported
+//! as not executed changed nothing.
+//!
+//! Invariant: a `Repeatable` tool runs on a read-only connection.
+
+mod bind;
+mod connection;
+mod database;
+mod declaration;
+mod failure;
+mod job;
+mod question;
+mod rows;
+mod seed;
+mod statement;
+mod tool;
+mod watch;
+
+pub use database::{DataError, Database};
+pub use declaration::{Declaration, DeclarationError};
+pub use tool::SqlTool;

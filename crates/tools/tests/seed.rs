@@ -1,0 +1,182 @@
+//! A database is made from its seed once, whole, and at the first use.
+
+use std::{fs, path::Path, sync::Barrier, thread};
+
+use rustagents_core::{Code, Coded, tool::ToolErrorKind};
+use rustagents_tools::sql::{DataError, Database};
+use serde_json::json;
+
+use crate::shop::{SEED, Shop, call, not_executed, open};
+
+#[tokio::test]
+async fn the_first_call_makes_the_database() {
+    let shop = Shop::new();
+    shop.database.check_seed().unwrap();
+    assert!(
+        !shop.folder.path().join(".rustagents").exists(),
+        "checking writes nothing"
+    );
+
+    let found = call(shop.reads("SELECT count(*) AS n FROM orders"), json!({}))
+        .await
+        .unwrap();
+    assert_eq!(found, json!({"rows": [{"n": 3}]}));
+    let file = shop.folder.path().join(".rustagents/data/orders.db");
+    assert_eq!(shop.database.file(), file);
+    assert!(file.is_file());
+}
+
+#[test]
+fn a_made_database_is_one_file_and_stays() {
+    let shop = Shop::new();
+    shop.database.ensure().unwrap();
+    assert_eq!(shop.data_files(), ["orders.db"]);
+
+    shop.outside().execute("DELETE FROM orders", []).unwrap();
+    fs::remove_file(shop.database.seed()).unwrap();
+    shop.database.ensure().unwrap();
+    assert_eq!(shop.text("SELECT count(*) FROM orders"), "Integer(0)");
+}
+
+#[test]
+fn many_at_once_make_one_whole_database() {
+    const THREADS: usize = 8;
+    let shop = Shop::seeded(format!(
+        "{SEED} WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 2000)
+         INSERT INTO parts(item) SELECT 'part ' || x FROM c;"
+    ));
+    let start = Barrier::new(THREADS);
+    let counts: Vec<i64> = thread::scope(|scope| {
+        let work = || {
+            let database = open(shop.folder.path());
+            start.wait();
+            database.ensure().unwrap();
+            let connection = rusqlite::Connection::open(database.file()).unwrap();
+            // A database that replaced another one would lose this row.
+            connection
+                .execute("INSERT INTO parts(item) VALUES (hex(randomblob(8)))", [])
+                .unwrap();
+            connection
+                .query_row("SELECT count(*) FROM orders", [], |row| row.get(0))
+                .unwrap()
+        };
+        let workers: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap())
+            .collect()
+    });
+    assert_eq!(counts, [3; THREADS]);
+    assert_eq!(
+        shop.text("SELECT count(*) FROM parts"),
+        format!("Integer({})", 2000 + THREADS)
+    );
+    assert_eq!(shop.text("PRAGMA integrity_check"), "ok");
+    assert_eq!(shop.data_files(), ["orders.db"], "no draft is left behind");
+}
+
+#[tokio::test]
+async fn a_seed_that_fails_leaves_nothing_and_says_where() {
+    let shop = Shop::seeded("CREATE TABLE a (x);\n\nCREATE TABL b (x);\n");
+    let error = shop.database.ensure().unwrap_err();
+    assert_eq!(error.code(), Code::DataSource);
+    let seed = shop.database.seed().display();
+    let expected = format!("the seed `{seed}` fails on line 3: near \"TABL\": syntax error");
+    assert_eq!(error.to_string(), expected);
+    assert!(shop.data_files().is_empty());
+
+    let result = call(shop.reads("SELECT 1"), json!({})).await;
+    assert_eq!(not_executed(result, ToolErrorKind::Unavailable), expected);
+    fs::write(shop.database.seed(), SEED).unwrap();
+    call(shop.reads("SELECT 1 FROM orders"), json!({}))
+        .await
+        .unwrap();
+}
+
+#[test]
+fn a_seed_that_breaks_a_constraint_leaves_nothing() {
+    let shop = Shop::seeded("CREATE TABLE a (x UNIQUE); INSERT INTO a VALUES (1), (1);");
+    let error = shop.database.ensure().unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("fails: UNIQUE constraint failed: a.x"),
+        "{error}"
+    );
+    assert!(shop.data_files().is_empty());
+}
+
+#[test]
+fn a_seed_may_open_its_own_transaction() {
+    for seed in [
+        "BEGIN; CREATE TABLE orders (x); COMMIT;",
+        "BEGIN; CREATE TABLE orders (x);",
+    ] {
+        let shop = Shop::seeded(seed);
+        assert_eq!(
+            shop.text("SELECT count(*) FROM orders"),
+            "Integer(0)",
+            "{seed}"
+        );
+    }
+}
+
+#[test]
+fn an_unreadable_seed_is_found_by_checking() {
+    let shop = Shop::seeded(b"CREATE TABLE \xff (x)");
+    assert!(matches!(
+        shop.database.check_seed(),
+        Err(DataError::SeedNotUtf8 { .. })
+    ));
+    fs::remove_file(shop.database.seed()).unwrap();
+    let error = shop.database.check_seed().unwrap_err();
+    assert!(
+        matches!(error, DataError::SeedUnreadable { .. }),
+        "{error:?}"
+    );
+    assert_eq!(error.code(), Code::DataSource);
+    assert!(shop.database.ensure().is_err());
+}
+
+#[test]
+fn a_name_is_no_path() {
+    let error = Database::new(Path::new("/shop"), "../x", Path::new("x.sql")).unwrap_err();
+    assert_eq!(error.to_string(), "`../x` cannot name a data source");
+}
+
+#[test]
+fn what_is_left_of_another_database_is_not_replayed() {
+    let shop = Shop::new();
+    let connection = shop.outside();
+    connection.execute("DELETE FROM orders", []).unwrap();
+    let wal = shop.database.file().with_file_name("orders.db-wal");
+    let left = fs::read(&wal).unwrap();
+    drop(connection);
+    fs::remove_file(shop.database.file()).unwrap();
+    fs::write(&wal, left).unwrap();
+
+    let error = shop.database.ensure().unwrap_err();
+    assert!(matches!(error, DataError::Leftover { .. }), "{error:?}");
+    fs::remove_file(wal).unwrap();
+    assert_eq!(shop.text("SELECT count(*) FROM orders"), "Integer(3)");
+}
+
+#[tokio::test]
+async fn a_reader_finishes_what_a_killed_writer_committed() {
+    let shop = Shop::new();
+    let writer = shop.outside();
+    writer
+        .execute("UPDATE orders SET status = 'refunded'", [])
+        .unwrap();
+    // A copy of the files while they are open is what a killed process leaves.
+    let copy = Shop::new();
+    let data = copy.folder.path().join(".rustagents/data");
+    fs::create_dir_all(&data).unwrap();
+    for name in ["orders.db", "orders.db-wal"] {
+        fs::copy(shop.database.file().with_file_name(name), data.join(name)).unwrap();
+    }
+    let found = call(copy.reads("SELECT DISTINCT status FROM orders"), json!({}))
+        .await
+        .unwrap();
+    assert_eq!(found, json!({"rows": [{"status": "refunded"}]}));
+}
