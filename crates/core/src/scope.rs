@@ -4,6 +4,7 @@
 //! counters. A scope owns the head of its own chain; nobody else commits there.
 
 use std::{
+    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
@@ -73,6 +74,8 @@ struct Shared {
     run: RunShared,
     calls: AtomicU64,
     messages: AtomicU64,
+    /// Messages that this attempt wrote.
+    fresh: Mutex<HashMap<MessageId, Arc<Message>>>,
     began: Duration,
 }
 
@@ -98,6 +101,7 @@ impl Scope {
         let shared = Shared {
             calls: run.log.last_call().number().into(),
             messages: run.log.last_message().number().into(),
+            fresh: Mutex::default(),
             began: run.clock.elapsed(),
             run,
         };
@@ -153,6 +157,20 @@ impl Scope {
         MessageId::numbered(self.shared.messages.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// A message that is recorded, by this attempt or an earlier one.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`]: there is no such message.
+    pub fn message(&self, id: &MessageId) -> Result<Arc<Message>, JournalError> {
+        let fresh = self
+            .shared
+            .fresh
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = fresh.get(id).cloned();
+        known.map_or_else(|| self.run().log.message(id), Ok)
+    }
+
     /// How much driven time is left.
     ///
     /// # Errors
@@ -183,7 +201,19 @@ impl Scope {
             .entries
             .iter()
             .rposition(|entry| entry.place == Place::Commit);
+        let messages = batch.messages.clone();
         let seqs = self.run().journal.append(batch).await?;
+        let mut fresh = self
+            .shared
+            .fresh
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        fresh.extend(
+            messages
+                .into_iter()
+                .map(|message| (message.id.clone(), message)),
+        );
+        drop(fresh);
         if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
             *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
         }
@@ -253,6 +283,13 @@ impl Write {
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Adds all of `other`, after what is there.
+    pub fn merge(&mut self, other: Self) {
+        self.drafts.extend(other.drafts);
+        self.messages.extend(other.messages);
+        self.contents.extend(other.contents);
     }
 
     /// Whether there is nothing to write.

@@ -1,1 +1,27 @@
 //! The graph machine: channels, builder, supersteps, asks, driver.
+//!
+//! Reading order: [`state`] (channels, updates and the deltas that records
+//! keep), [`builder`] (what a graph is made of, and every fault that it can
+//! have), [`node`] (what a node is given and gives back), [`schedule`] (the pure
+//! half of a superstep), [`record`], and [`graph`] with its driver.
+//!
+//! All tasks of a superstep see the same committed state; their writes are
+//! reduced in task order when all are done, and recorded as one checkpoint. A
+//! task that finished keeps its write as a fact, so that it is not run again
+//! when a sibling fails, asks or crashes.
+//!
+//! Invariant: this crate knows no agent, no provider and no store.
+
+pub mod builder;
+mod driver;
+pub mod graph;
+pub mod node;
+pub mod record;
+pub mod schedule;
+pub mod state;
+mod task;
+
+pub use builder::{END, GraphBuilder, GraphFault, GraphFaults};
+pub use graph::{Frame, Graph, GraphEnd, Outcome, Position};
+pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
+pub use state::{Reducer, State, Update};

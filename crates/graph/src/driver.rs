@@ -1,0 +1,456 @@
+//! The driver: runs the tasks of a superstep, and records what they come to.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream};
+use rustagents_core::{
+    ask::Ask,
+    budget::Resource,
+    code::Coded,
+    event::Event,
+    ids::NodeName,
+    journal::kind,
+    message::Message,
+    scope::{Halt, Scope, Write},
+};
+
+use crate::{
+    graph::{Compiled, Frame, GraphEnd, OpenError, Outcome, Position},
+    node::{NodeError, NodeFailure, NodeOutput, TaskContext},
+    record::{Checkpoint, Source, Task, TaskWrite},
+    schedule::ScheduleError,
+    state::Update,
+    task::{TaskEnd, TaskFuture},
+};
+
+/// The most tasks of a superstep that run at the same time.
+const CONCURRENCY: usize = 64;
+
+/// Drives one graph on one chain.
+pub(crate) struct Driver<'a> {
+    graph: &'a Compiled,
+    scope: &'a Scope,
+}
+
+/// How the tasks of a superstep stand. All vectors are in task order.
+#[derive(Default)]
+struct Superstep {
+    writes: Vec<Option<TaskWrite>>,
+    /// Messages of the last task, whose write goes with the checkpoint.
+    messages: Vec<Arc<Message>>,
+    asks: Vec<Ask>,
+    halt: Option<Halt>,
+    failed: Option<(NodeName, NodeError)>,
+}
+
+impl<'a> Driver<'a> {
+    pub(crate) fn new(graph: &'a Compiled, scope: &'a Scope) -> Self {
+        Self { graph, scope }
+    }
+
+    pub(crate) async fn open(
+        &self,
+        position: Position,
+        input: Vec<(String, Update)>,
+        mut opening: Write,
+    ) -> Result<Position, OpenError> {
+        let number = position.checkpoint + 1;
+        let node = NodeName::from("START");
+        let messages = messages(&input);
+        let output = NodeOutput {
+            writes: input,
+            ..NodeOutput::default()
+        };
+        let write = self.graph.accept(&position.state, &node, &output)?;
+        let checkpoint = Checkpoint {
+            checkpoint: number,
+            step: 0,
+            source: Source::Input,
+            deltas: write.deltas,
+            done: Vec::new(),
+            next: self.graph.first(number)?,
+        };
+        Ok(self
+            .commit(position, checkpoint, &messages, &mut opening)
+            .await?)
+    }
+
+    pub(crate) async fn drive(
+        &self,
+        mut at: Position,
+        frame: &dyn Frame,
+    ) -> Result<GraphEnd, Halt> {
+        while !at.tasks.is_empty() {
+            self.scope.boundary()?;
+            if at.step >= self.graph.recursion_limit {
+                let limit = self.graph.recursion_limit;
+                return self
+                    .close(&at, Outcome::RecursionLimit { limit }, frame)
+                    .await;
+            }
+            if let Err(exceeded) = self.scope.run().budget.take(Resource::Steps) {
+                return self.close(&at, Outcome::Budget(exceeded), frame).await;
+            }
+            let mut step = self.run_tasks(&at).await;
+            at = match step.stop() {
+                None => match self.advance(&at, step, frame).await? {
+                    Ok(next) => next,
+                    Err((node, error)) => return self.fail(&at, node, &error, frame).await,
+                },
+                Some(Stop::Halt(Halt::Budget(exceeded))) => {
+                    return self.close(&at, Outcome::Budget(exceeded), frame).await;
+                }
+                Some(Stop::Halt(halt)) => return Err(halt),
+                Some(Stop::Failed(node, error)) => {
+                    return self.fail(&at, node, &error, frame).await;
+                }
+                Some(Stop::Asks(asks)) => {
+                    return self.close(&at, Outcome::Suspended(asks), frame).await;
+                }
+            };
+        }
+        Ok(GraphEnd {
+            outcome: Outcome::Completed,
+            state: at.state,
+            steps: at.step,
+        })
+    }
+
+    /// Runs what is not done yet; keeps each finished write.
+    async fn run_tasks(&self, at: &Position) -> Superstep {
+        let mut step = Superstep::default();
+        for task in &at.tasks {
+            let key = TaskWrite::key(self.scope.namespace(), &task.task);
+            let known = self
+                .scope
+                .fact(&key)
+                .map(|record| record.decode(kind::TASK_WRITE));
+            match known.transpose() {
+                Ok(write) => step.writes.push(write),
+                Err(error) => step.halt = Some(error.into()),
+            }
+        }
+        if step.halt.is_some() {
+            return step;
+        }
+        let open = step
+            .writes
+            .iter()
+            .enumerate()
+            .filter(|(_, write)| write.is_none());
+        let open: Vec<usize> = open.map(|(index, _)| index).collect();
+        let mut left = open.len();
+        let runs = stream::iter(open).filter_map(|index| {
+            std::future::ready(
+                at.tasks
+                    .get(index)
+                    .map(|task| self.run_task(at, index, task)),
+            )
+        });
+        let mut runs = std::pin::pin!(runs.buffer_unordered(CONCURRENCY));
+        while let Some((index, task, took, end)) = runs.next().await {
+            left -= 1;
+            let alone = left == 0 && step.is_clean();
+            self.take(&mut step, at, (index, task, took, end), alone)
+                .await;
+        }
+        step.asks
+            .sort_by_key(|ask| at.tasks.iter().position(|task| task.node == ask.node));
+        step
+    }
+
+    async fn run_task<'t>(
+        &self,
+        at: &Position,
+        index: usize,
+        task: &'t Task,
+    ) -> (usize, &'t Task, Duration, TaskEnd) {
+        let began = self.scope.run().clock.elapsed();
+        self.scope.emit(|| Event::NodeStarted {
+            node: task.node.clone(),
+            task: task.task.clone(),
+        });
+        let context = TaskContext::new(self.scope, task.node.clone(), task.task.clone());
+        let end = match self.graph.nodes.get(&task.node) {
+            Some((node, _)) => TaskFuture::new(&**node, Arc::clone(&at.state), context).await,
+            None => TaskEnd::Failed(NodeError::failed("the node does not exist")),
+        };
+        (
+            index,
+            task,
+            self.scope.run().clock.elapsed().saturating_sub(began),
+            end,
+        )
+    }
+
+    /// Takes the end of a task. The last write of a clean step waits for the
+    /// checkpoint; each other one is a fact of its own, at once.
+    async fn take(
+        &self,
+        step: &mut Superstep,
+        at: &Position,
+        (index, task, took, end): (usize, &Task, Duration, TaskEnd),
+        alone: bool,
+    ) {
+        let taken = match end {
+            TaskEnd::Done(output) => {
+                self.done(step, at, (index, task, took), output, alone)
+                    .await
+            }
+            TaskEnd::Suspended(asks) => {
+                self.scope.emit(|| Event::NodeSuspended {
+                    node: task.node.clone(),
+                    task: task.task.clone(),
+                    asks: asks.clone(),
+                });
+                step.asks.extend(asks);
+                Ok(())
+            }
+            TaskEnd::Failed(error) => Err(error),
+        };
+        match taken {
+            Ok(()) => {}
+            Err(NodeError::Halt(halt)) => step.halt = step.halt.take().or(Some(halt)),
+            Err(error) => {
+                self.scope.emit(|| Event::NodeFailed {
+                    node: task.node.clone(),
+                    task: task.task.clone(),
+                    message: error.to_string(),
+                });
+                step.failed = step.failed.take().or(Some((task.node.clone(), error)));
+            }
+        }
+    }
+
+    async fn done(
+        &self,
+        step: &mut Superstep,
+        at: &Position,
+        (index, task, took): (usize, &Task, Duration),
+        output: NodeOutput,
+        alone: bool,
+    ) -> Result<(), NodeError> {
+        let write = self
+            .graph
+            .accept(&at.state, &task.node, &output)
+            .map_err(|e| refused(&e))?;
+        let messages = messages(&output.writes);
+        if alone {
+            step.messages = messages;
+        } else {
+            let mut fact = Write::new();
+            for message in messages {
+                fact.message(message);
+            }
+            let key = TaskWrite::key(self.scope.namespace(), &task.task);
+            fact.fact(key, kind::TASK_WRITE, &write);
+            self.scope.append(fact).await.map_err(Halt::from)?;
+        }
+        if let Some(slot) = step.writes.get_mut(index) {
+            *slot = Some(write);
+        }
+        self.scope.emit(|| Event::NodeCompleted {
+            node: task.node.clone(),
+            task: task.task.clone(),
+            took,
+            summary: output.summary,
+        });
+        Ok(())
+    }
+
+    /// Commits the step, and what closes the run where nothing follows.
+    async fn advance(
+        &self,
+        at: &Position,
+        step: Superstep,
+        frame: &dyn Frame,
+    ) -> Result<Result<Position, (NodeName, NodeError)>, Halt> {
+        let writes: Vec<_> = at
+            .tasks
+            .iter()
+            .cloned()
+            .zip(step.writes.into_iter().flatten())
+            .collect();
+        let number = at.checkpoint + 1;
+        let decided = Compiled::reduce(&writes)
+            .and_then(|deltas| Ok((deltas, self.graph.follow(&writes, number)?)));
+        let (deltas, next) = match decided {
+            Ok(decided) => decided,
+            Err(error) => {
+                let node = at
+                    .tasks
+                    .first()
+                    .map_or_else(|| NodeName::from(""), |t| t.node.clone());
+                return Ok(Err((node, refused(&error))));
+            }
+        };
+        let checkpoint = Checkpoint {
+            checkpoint: number,
+            step: at.step + 1,
+            source: Source::Step,
+            deltas,
+            done: at.tasks.iter().map(|task| task.task.clone()).collect(),
+            next,
+        };
+        let mut closing = Write::new();
+        if checkpoint.next.is_empty() {
+            let state = self.changed(at, &checkpoint, &step.messages)?;
+            let outcome = Outcome::Completed;
+            frame.close(
+                &GraphEnd {
+                    outcome,
+                    state,
+                    steps: checkpoint.step,
+                },
+                &mut closing,
+            );
+        }
+        let mut write = Write::new();
+        write_checkpoint(&checkpoint, &step.messages, &mut write);
+        write.merge(closing);
+        self.scope.append(write).await?;
+        Ok(Ok(self.moved(at, checkpoint, &step.messages)?))
+    }
+
+    async fn commit(
+        &self,
+        at: Position,
+        checkpoint: Checkpoint,
+        messages: &[Arc<Message>],
+        write: &mut Write,
+    ) -> Result<Position, Halt> {
+        let mut write = std::mem::take(write);
+        write_checkpoint(&checkpoint, messages, &mut write);
+        self.scope.append(write).await?;
+        self.moved(&at, checkpoint, messages)
+    }
+
+    fn moved(
+        &self,
+        at: &Position,
+        checkpoint: Checkpoint,
+        messages: &[Arc<Message>],
+    ) -> Result<Position, Halt> {
+        let state = self.changed(at, &checkpoint, messages)?;
+        let number = checkpoint.checkpoint;
+        self.scope
+            .emit(|| Event::CheckpointSaved { checkpoint: number });
+        let (step, tasks) = (checkpoint.step, checkpoint.next);
+        Ok(Position {
+            state,
+            checkpoint: number,
+            step,
+            tasks,
+        })
+    }
+
+    /// The state after `checkpoint`. The same `apply` that reads a log back.
+    fn changed(
+        &self,
+        at: &Position,
+        checkpoint: &Checkpoint,
+        messages: &[Arc<Message>],
+    ) -> Result<Arc<crate::state::State>, Halt> {
+        let mut state = (*at.state).clone();
+        for (channel, delta) in &checkpoint.deltas {
+            state.apply(channel, delta, |id| {
+                let fresh = messages.iter().find(|message| message.id == *id).cloned();
+                fresh.map_or_else(|| self.scope.message(id), Ok)
+            })?;
+        }
+        Ok(Arc::new(state))
+    }
+
+    async fn fail(
+        &self,
+        at: &Position,
+        node: NodeName,
+        error: &NodeError,
+        frame: &dyn Frame,
+    ) -> Result<GraphEnd, Halt> {
+        let outcome = match error {
+            NodeError::Interrupted { reason } => Outcome::Interrupted {
+                node,
+                reason: reason.clone(),
+            },
+            NodeError::Failed(failure) => Outcome::Failed {
+                node,
+                failure: failure.clone(),
+            },
+            NodeError::Halt(halt) => return Err(halt.clone()),
+        };
+        self.close(at, outcome, frame).await
+    }
+
+    /// Records an end, or a wait, that comes without a checkpoint.
+    async fn close(
+        &self,
+        at: &Position,
+        outcome: Outcome,
+        frame: &dyn Frame,
+    ) -> Result<GraphEnd, Halt> {
+        let mut write = Write::new();
+        if let Outcome::Suspended(asks) = &outcome {
+            for ask in asks.iter().filter(|ask| ask.call().is_none()) {
+                if self.scope.fact(&ask.key()).is_none() {
+                    write.fact(ask.key(), kind::ASK, ask);
+                }
+            }
+        }
+        let end = GraphEnd {
+            outcome,
+            state: Arc::clone(&at.state),
+            steps: at.step,
+        };
+        frame.close(&end, &mut write);
+        self.scope.append(write).await?;
+        Ok(end)
+    }
+}
+
+/// Why a superstep is not committed.
+enum Stop {
+    Halt(Halt),
+    Failed(NodeName, NodeError),
+    Asks(Vec<Ask>),
+}
+
+impl Superstep {
+    fn is_clean(&self) -> bool {
+        self.halt.is_none() && self.failed.is_none() && self.asks.is_empty()
+    }
+
+    fn stop(&mut self) -> Option<Stop> {
+        if let Some(halt) = self.halt.take() {
+            return Some(Stop::Halt(halt));
+        }
+        if let Some((node, error)) = self.failed.take() {
+            return Some(Stop::Failed(node, error));
+        }
+        let asks = std::mem::take(&mut self.asks);
+        (!asks.is_empty()).then_some(Stop::Asks(asks))
+    }
+}
+
+fn write_checkpoint(checkpoint: &Checkpoint, messages: &[Arc<Message>], write: &mut Write) {
+    for message in messages {
+        write.message(Arc::clone(message));
+    }
+    write.commit(kind::CHECKPOINT, checkpoint);
+}
+
+fn refused(error: &ScheduleError) -> NodeError {
+    NodeError::Failed(NodeFailure {
+        code: error.code(),
+        message: error.to_string(),
+        hint: error.hint(),
+    })
+}
+
+fn messages(writes: &[(String, Update)]) -> Vec<Arc<Message>> {
+    let messages = writes.iter().filter_map(|(_, update)| match update {
+        Update::Messages(messages) => Some(messages.as_slice()),
+        Update::Value(_) => None,
+    });
+    messages.flatten().cloned().collect()
+}

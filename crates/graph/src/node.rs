@@ -1,0 +1,227 @@
+//! What a node is given, and what it gives back.
+
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustagents_core::{
+    BoxFuture,
+    ask::{Answer, Ask, Subject},
+    code::Code,
+    ids::{AskId, NodeName, TaskId},
+    journal::kind,
+    scope::{Halt, Scope},
+};
+use serde_json::Value;
+
+use crate::state::{State, Update};
+
+/// A node: runs once for each task, on the committed state of its step.
+///
+/// Cancellation: the future may be dropped at any await. What it did through its
+/// [`TaskContext`] and recorded is found again by the next try.
+pub trait Node: Send + Sync {
+    /// Runs one task.
+    fn run(
+        &self,
+        state: Arc<State>,
+        context: TaskContext,
+    ) -> BoxFuture<'_, Result<NodeOutput, NodeError>>;
+}
+
+/// What a task gives back.
+#[derive(Clone, Debug, Default)]
+pub struct NodeOutput {
+    /// What it writes, in order.
+    pub writes: Vec<(String, Update)>,
+    /// For a node with routes: which one it takes.
+    pub route: Option<String>,
+    /// Its last words, for people.
+    pub summary: String,
+}
+
+impl NodeOutput {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes `update` to `channel`.
+    #[must_use]
+    pub fn write(mut self, channel: impl Into<String>, update: Update) -> Self {
+        self.writes.push((channel.into(), update));
+        self
+    }
+
+    /// Takes the route with this label.
+    #[must_use]
+    pub fn route(mut self, label: impl Into<String>) -> Self {
+        self.route = Some(label.into());
+        self
+    }
+}
+
+/// Why a task has no output.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The machine stopped; the task goes on in a later attempt.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+    /// A policy stopped the work for good.
+    #[error("{reason}")]
+    Interrupted {
+        /// Why.
+        reason: String,
+    },
+    /// The task failed.
+    #[error("{}", .0.message)]
+    Failed(NodeFailure),
+}
+
+/// How a task failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFailure {
+    /// The stable code.
+    pub code: Code,
+    /// One line.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl NodeError {
+    /// A failure of the node itself.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(NodeFailure {
+            code: Code::NodeFailed,
+            message: message.into(),
+            hint: None,
+        })
+    }
+}
+
+/// What a task works with. Clones are the same task.
+#[derive(Clone)]
+pub struct TaskContext(Arc<Inner>);
+
+struct Inner {
+    scope: Scope,
+    node: NodeName,
+    task: TaskId,
+    asks: Mutex<Asks>,
+}
+
+#[derive(Default)]
+struct Asks {
+    numbered: u32,
+    pending: Vec<Ask>,
+}
+
+impl fmt::Debug for TaskContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskContext").field(&self.0.task).finish()
+    }
+}
+
+impl TaskContext {
+    pub(crate) fn new(parent: &Scope, node: NodeName, task: TaskId) -> Self {
+        let scope = parent.child(&task);
+        Self(Arc::new(Inner {
+            scope,
+            node,
+            task,
+            asks: Mutex::default(),
+        }))
+    }
+
+    /// The scope of the task's own chain.
+    pub fn scope(&self) -> &Scope {
+        &self.0.scope
+    }
+
+    /// The node.
+    pub fn node(&self) -> &NodeName {
+        &self.0.node
+    }
+
+    /// The task.
+    pub fn task(&self) -> &TaskId {
+        &self.0.task
+    }
+
+    /// Asks a person, and returns the answer: any JSON.
+    ///
+    /// Without an answer the task is suspended when this poll of the node ends,
+    /// whatever else it waits for and whatever it returns; the next attempt runs
+    /// the node from its top, and this call then returns the answer. Asks are
+    /// told apart by their order, so a node must ask in the same order each time.
+    ///
+    /// # Errors
+    /// [`NodeError::Halt`] where the recorded answer cannot be read.
+    pub async fn ask(&self, prompt: impl Into<String>) -> Result<Value, NodeError> {
+        let id = self.next_ask();
+        if let Some(record) = self.0.scope.fact(&Ask::answer_key(&id)) {
+            let answer = record.decode::<Answer>(kind::ANSWER).map_err(Halt::from)?;
+            if let Answer::Value { value } = answer {
+                return Ok(value);
+            }
+        }
+        let node = self.0.node.clone();
+        let ask = Ask {
+            id,
+            node,
+            prompt: prompt.into(),
+            subject: Subject::Interrupt,
+        };
+        match self.suspend(vec![ask]).await {}
+    }
+
+    /// Suspends the task on questions that were raised inside it.
+    pub async fn suspend(&self, asks: Vec<Ask>) -> Infallible {
+        self.lock().pending.extend(asks);
+        std::future::pending().await
+    }
+
+    fn next_ask(&self) -> AskId {
+        let mut asks = self.lock();
+        asks.numbered += 1;
+        AskId::from(format!("{}/{}", self.0.scope.namespace(), asks.numbered))
+    }
+
+    /// The questions that nobody has answered.
+    pub(crate) fn pending(&self) -> Vec<Ask> {
+        self.lock().pending.clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Asks> {
+        self.0.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Function<F>(F);
+
+impl<F, R> Node for Function<F>
+where
+    F: Fn(Arc<State>, TaskContext) -> R + Send + Sync,
+    R: Future<Output = Result<NodeOutput, NodeError>> + Send + 'static,
+{
+    fn run(
+        &self,
+        state: Arc<State>,
+        context: TaskContext,
+    ) -> BoxFuture<'_, Result<NodeOutput, NodeError>> {
+        Box::pin((self.0)(state, context))
+    }
+}
+
+/// A node from an async function of state and context.
+pub fn node_fn<F, R>(function: F) -> impl Node
+where
+    F: Fn(Arc<State>, TaskContext) -> R + Send + Sync,
+    R: Future<Output = Result<NodeOutput, NodeError>> + Send + 'static,
+{
+    Function(function)
+}

@@ -1,0 +1,197 @@
+//! The pure half of a superstep: what the tasks' writes come to, and what is next.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustagents_core::{
+    code::{Code, Coded},
+    ids::{NodeName, TaskId},
+};
+
+use crate::{
+    graph::{Compiled, Target, Way},
+    node::NodeOutput,
+    record::{Task, TaskWrite},
+    state::{Delta, State, UpdateError},
+};
+
+/// The most tasks of one superstep.
+pub const MAX_FAN_OUT: usize = 10_000;
+
+/// Why writes or routes of a step cannot be taken. Nothing of them is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// A write does not fit its channel.
+    #[error("node `{node}`: {source}")]
+    Update {
+        /// The node.
+        node: NodeName,
+        /// Why.
+        #[source]
+        source: UpdateError,
+    },
+    /// A node with routes took none, or one that it does not have.
+    #[error("node `{node}` took {}, and has {}", taken.as_ref().map_or("no route".into(), |label| format!("route `{label}`")), known.join(", "))]
+    Route {
+        /// The node.
+        node: NodeName,
+        /// The label that it took.
+        taken: Option<String>,
+        /// The labels that it has.
+        known: Vec<String>,
+    },
+    /// Two tasks wrote one overwrite channel.
+    #[error("tasks {} and {} both wrote channel `{channel}` in one step", tasks.0, tasks.1)]
+    ConcurrentUpdate {
+        /// The channel.
+        channel: String,
+        /// The tasks.
+        tasks: (TaskId, TaskId),
+    },
+    /// A step would have more than [`MAX_FAN_OUT`] tasks.
+    #[error("the next step would have {tasks} tasks, more than {MAX_FAN_OUT}")]
+    FanOut {
+        /// How many.
+        tasks: usize,
+    },
+}
+
+impl Coded for ScheduleError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Update { .. } => Code::ValueForChannel,
+            Self::Route { .. } => Code::UnknownRoute,
+            Self::ConcurrentUpdate { .. } => Code::ConcurrentUpdate,
+            Self::FanOut { .. } => Code::FanOut,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::ConcurrentUpdate { channel, .. } => Some(format!(
+                "make `{channel}` an append channel, or let one of the nodes write it"
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl Compiled {
+    /// What is recorded of a task's output.
+    ///
+    /// # Errors
+    /// [`ScheduleError`]: a write or the route does not fit the graph.
+    pub(crate) fn accept(
+        &self,
+        state: &State,
+        node: &NodeName,
+        output: &NodeOutput,
+    ) -> Result<TaskWrite, ScheduleError> {
+        if let Some((_, Way::Routes(routes))) = self.nodes.get(node)
+            && !output
+                .route
+                .as_ref()
+                .is_some_and(|label| routes.contains_key(label))
+        {
+            return Err(ScheduleError::Route {
+                node: node.clone(),
+                taken: output.route.clone(),
+                known: routes.keys().cloned().collect(),
+            });
+        }
+        let deltas = output.writes.iter().map(|(channel, update)| {
+            let delta = state.delta(channel, update);
+            delta.map(|delta| (channel.clone(), delta))
+        });
+        let deltas = deltas
+            .collect::<Result<_, _>>()
+            .map_err(|source| ScheduleError::Update {
+                node: node.clone(),
+                source,
+            })?;
+        Ok(TaskWrite {
+            deltas,
+            route: output.route.clone(),
+        })
+    }
+
+    /// Puts the writes of a step together, in task order.
+    ///
+    /// # Errors
+    /// [`ScheduleError::ConcurrentUpdate`].
+    pub(crate) fn reduce(
+        writes: &[(Task, TaskWrite)],
+    ) -> Result<Vec<(String, Delta)>, ScheduleError> {
+        let mut setters: BTreeMap<&str, &TaskId> = BTreeMap::new();
+        let mut deltas = Vec::new();
+        for (task, write) in writes {
+            for (channel, delta) in &write.deltas {
+                if let Delta::Set(_) = delta
+                    && let Some(other) = setters.insert(channel, &task.task)
+                    && *other != task.task
+                {
+                    return Err(ScheduleError::ConcurrentUpdate {
+                        channel: channel.clone(),
+                        tasks: (other.clone(), task.task.clone()),
+                    });
+                }
+                deltas.push((channel.clone(), delta.clone()));
+            }
+        }
+        Ok(deltas)
+    }
+
+    /// The tasks that follow the writes of a step. A node that several lead to
+    /// runs once.
+    ///
+    /// # Errors
+    /// [`ScheduleError::FanOut`].
+    pub(crate) fn follow(
+        &self,
+        writes: &[(Task, TaskWrite)],
+        checkpoint: u64,
+    ) -> Result<Vec<Task>, ScheduleError> {
+        let targets = writes.iter().flat_map(|(task, write)| {
+            let way = self.nodes.get(&task.node).map(|(_, way)| way);
+            match (way, &write.route) {
+                (Some(Way::Next(targets)), _) => targets.as_slice(),
+                (Some(Way::Routes(routes)), Some(label)) => {
+                    routes.get(label).map_or(&[][..], Vec::as_slice)
+                }
+                _ => &[],
+            }
+        });
+        tasks(targets, checkpoint)
+    }
+
+    /// The tasks of a run's first superstep.
+    ///
+    /// # Errors
+    /// [`ScheduleError::FanOut`].
+    pub(crate) fn first(&self, checkpoint: u64) -> Result<Vec<Task>, ScheduleError> {
+        tasks(self.start.iter(), checkpoint)
+    }
+}
+
+fn tasks<'a>(
+    targets: impl Iterator<Item = &'a Target>,
+    checkpoint: u64,
+) -> Result<Vec<Task>, ScheduleError> {
+    let mut seen = BTreeSet::new();
+    let mut tasks: Vec<Task> = Vec::new();
+    for target in targets {
+        if let Target::Node(node) = target
+            && seen.insert(node)
+        {
+            let task = TaskId::derive(node, checkpoint, tasks.len());
+            tasks.push(Task {
+                task,
+                node: node.clone(),
+            });
+        }
+    }
+    if tasks.len() > MAX_FAN_OUT {
+        return Err(ScheduleError::FanOut { tasks: tasks.len() });
+    }
+    Ok(tasks)
+}

@@ -1,0 +1,174 @@
+//! The one place where these tests touch the API.
+
+use std::sync::{Arc, Mutex};
+
+use rustagents_core::{
+    CancellationToken,
+    ask::{Answer, Ask},
+    budget::{Budget, Limits, Spent},
+    event::Event,
+    ids::{AskId, Branch, FactKey, Namespace, RunId, ThreadId},
+    journal::{Author, Batch, Chain, Entry, Journal, JournalError, Kind, Owner, Place, kind},
+    log::ThreadLog,
+    message::Message,
+    scope::{Halt, RunShared, Scope, Write},
+};
+use rustagents_graph::{Frame, Graph, GraphEnd, Outcome, Update};
+use rustagents_store::MemoryJournal;
+use rustagents_testkit::{clock::TestClock, events::EventLog};
+
+#[derive(Clone)]
+pub(crate) struct Bench {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) limits: Limits,
+    pub(crate) cancel: CancellationToken,
+    events: Arc<Mutex<EventLog>>,
+}
+
+struct Closing;
+
+impl Frame for Closing {
+    fn close(&self, end: &GraphEnd, write: &mut Write) {
+        let kind = match end.outcome {
+            Outcome::Suspended(_) => kind::RUN_SUSPENDED,
+            _ => kind::RUN_CLOSED,
+        };
+        write.commit(kind, &end.steps);
+    }
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::on(Arc::new(MemoryJournal::new()))
+    }
+
+    pub(crate) fn on(journal: Arc<dyn Journal>) -> Self {
+        let (limits, cancel) = (Limits::default(), CancellationToken::new());
+        Self {
+            journal,
+            limits,
+            cancel,
+            events: Arc::default(),
+        }
+    }
+
+    fn thread() -> ThreadId {
+        ThreadId::new("t").unwrap()
+    }
+
+    async fn scope(&self, epoch: u64) -> Result<Scope, JournalError> {
+        let log = ThreadLog::load(&*self.journal, &Self::thread()).await?;
+        let events = EventLog::new();
+        *self.events.lock().unwrap() = events.clone();
+        Ok(Scope::root(RunShared {
+            journal: self.journal.clone(),
+            thread: Self::thread(),
+            branch: Branch::main(),
+            epoch,
+            run: RunId::from("r"),
+            attempt: 1,
+            log,
+            budget: Budget::resumed(self.limits, Spent::default()),
+            events: events.bus(),
+            clock: Arc::new(TestClock::new()),
+            cancel: self.cancel.clone(),
+            drain: CancellationToken::new(),
+        }))
+    }
+
+    /// One driver's try: opens the run if it is new, then drives it.
+    pub(crate) async fn attempt(&self, graph: &Graph) -> Result<GraphEnd, Halt> {
+        let claim = self
+            .journal
+            .claim(&Self::thread(), Owner::default())
+            .await?;
+        let scope = self.scope(claim.epoch).await?;
+        let mut at = graph.position(&scope)?;
+        if at.checkpoint == 0 {
+            let mut input = Vec::new();
+            if graph.channels().iter().any(|(name, _)| name == "messages") {
+                let message = Message::user(scope.mint_message(), "hello");
+                input.push(("messages".into(), Update::Messages(vec![message.into()])));
+            }
+            at =
+                graph
+                    .open(&scope, at, input, Write::new())
+                    .await
+                    .map_err(|error| match error {
+                        rustagents_graph::graph::OpenError::Halt(halt) => halt,
+                        other => panic!("{other}"),
+                    })?;
+        }
+        graph.drive(&scope, at, &Closing).await
+    }
+
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap().events()
+    }
+
+    pub(crate) async fn answer(&self, id: &AskId, value: serde_json::Value) {
+        self.try_answer(id, value).await.unwrap();
+    }
+
+    pub(crate) async fn try_answer(
+        &self,
+        id: &AskId,
+        value: serde_json::Value,
+    ) -> Result<(), JournalError> {
+        let batch = Batch {
+            thread: Self::thread(),
+            author: Author::Outside,
+            heads: vec![],
+            entries: vec![Entry {
+                chain: Chain {
+                    branch: Branch::main(),
+                    namespace: Namespace::root(),
+                },
+                place: Place::Fact(Ask::answer_key(id)),
+                kind: kind::ANSWER,
+                run: RunId::from("r"),
+                attempt: 1,
+                effect: None,
+                digest: None,
+                body: serde_json::to_string(&Answer::Value { value }).unwrap(),
+            }],
+            messages: vec![],
+            contents: vec![],
+            at_ms: 0,
+        };
+        self.journal.append(batch).await.map(drop)
+    }
+
+    pub(crate) async fn count(&self, kind: Kind) -> usize {
+        let log = ThreadLog::load(&*self.journal, &Self::thread())
+            .await
+            .unwrap();
+        log.records()
+            .iter()
+            .filter(|record| record.is(kind))
+            .count()
+    }
+
+    pub(crate) async fn has_fact(&self, key: &str) -> bool {
+        let log = ThreadLog::load(&*self.journal, &Self::thread())
+            .await
+            .unwrap();
+        log.fact(&Branch::main(), &FactKey::from(key)).is_some()
+    }
+}
+
+pub(crate) fn asks(end: &GraphEnd) -> Vec<Ask> {
+    match &end.outcome {
+        Outcome::Suspended(asks) => asks.clone(),
+        other => panic!("expected questions, found {other:?}"),
+    }
+}
+
+pub(crate) fn failure(end: &GraphEnd) -> String {
+    match &end.outcome {
+        Outcome::Failed { node, failure } => {
+            format!("{node} {}: {}", failure.code, failure.message)
+        }
+        other => panic!("expected a failure, found {other:?}"),
+    }
+}

@@ -1,0 +1,15 @@
+//! Behaviour of the graph machine and its driver.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod asks;
+mod bench;
+mod builder;
+mod crash;
+mod steps;
