@@ -103,6 +103,7 @@ impl<'a> Driver<'a> {
         write.commit(kind::TRANSITION, transition);
         self.scope.append(write).await?;
         if let (true, usage) = made.answered() {
+            self.scope.run().budget.consumed(usage.unwrap_or_default());
             self.emit(|| AgentEvent::ModelResponded {
                 step: transition.turn(),
                 usage,

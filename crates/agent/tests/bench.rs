@@ -61,6 +61,7 @@ impl Bench {
             epoch: claim.epoch,
             run: RunId::from("r"),
             attempt: 1,
+            input: None,
             log,
             budget: Budget::resumed(self.limits, Spent::default()),
             events: events.bus(),

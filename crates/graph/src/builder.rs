@@ -176,7 +176,6 @@ impl GraphBuilder {
         self.check_names(&mut faults);
         self.check_targets(&mut faults);
         self.check_ways(&mut faults);
-        self.check_reach(&mut faults);
         faults
     }
 
@@ -250,26 +249,6 @@ impl GraphBuilder {
             }
         }
     }
-
-    fn check_reach(&self, faults: &mut Vec<GraphFault>) {
-        let mut reached: BTreeSet<&str> = BTreeSet::new();
-        let mut open: Vec<&str> = self.start.iter().map(String::as_str).collect();
-        while let Some(name) = open.pop() {
-            if reached.insert(name) {
-                let edges = self.edges.iter().filter(|(from, _)| from == name);
-                open.extend(edges.map(|(_, to)| to.as_str()));
-                let routes = self.routes.iter().filter(|(from, _, _)| from == name);
-                open.extend(routes.flat_map(|(_, _, to)| to).map(String::as_str));
-            }
-        }
-        for (name, _) in self
-            .nodes
-            .iter()
-            .filter(|(name, _)| !reached.contains(name.as_str()))
-        {
-            faults.push(GraphFault::Unreachable { node: name.clone() });
-        }
-    }
 }
 
 /// One structural fault.
@@ -331,12 +310,6 @@ pub enum GraphFault {
     /// A node has both edges and routes.
     #[error("`{node}` has both edges and routes")]
     EdgesAndRoutes {
-        /// The node.
-        node: String,
-    },
-    /// Nothing leads to a node.
-    #[error("nothing leads to `{node}`")]
-    Unreachable {
         /// The node.
         node: String,
     },

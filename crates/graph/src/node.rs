@@ -162,6 +162,18 @@ impl TaskContext {
     /// # Errors
     /// [`NodeError::Halt`] where the recorded answer cannot be read.
     pub async fn ask(&self, prompt: impl Into<String>) -> Result<Value, NodeError> {
+        self.ask_one_of(prompt, Vec::new()).await
+    }
+
+    /// Asks a person for one of `options`; without any, as [`ask`](Self::ask).
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub async fn ask_one_of(
+        &self,
+        prompt: impl Into<String>,
+        options: Vec<String>,
+    ) -> Result<Value, NodeError> {
         let id = self.next_ask();
         if let Some(record) = self.0.scope.fact(&Ask::answer_key(&id)) {
             let answer = record.decode::<Answer>(kind::ANSWER).map_err(Halt::from)?;
@@ -174,7 +186,7 @@ impl TaskContext {
             id,
             node,
             prompt: prompt.into(),
-            subject: Subject::Interrupt,
+            subject: Subject::Interrupt { options },
         };
         match self.suspend(vec![ask]).await {}
     }

@@ -67,6 +67,7 @@ impl Bench {
             epoch,
             run: RunId::from("r"),
             attempt: 1,
+            input: None,
             log,
             budget: Budget::resumed(self.limits, Spent::default()),
             events: events.bus(),

@@ -1,1 +1,27 @@
 //! Lowers blueprints to graphs and agents, opens and resumes runs.
+//!
+//! Reading order: [`program`] (a blueprint with its capabilities bound),
+//! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
+//! run), [`view`] (a thread as its log tells it), [`answers`] (what a person may
+//! say, checked before anything is written), [`runs`] (start and resume) and
+//! [`report`].
+//!
+//! Invariant: a call that is refused has written nothing.
+//!
+//! Invariant: this crate knows no concrete provider, tool or store.
+
+pub mod answers;
+pub mod host;
+mod ledger;
+mod nodes;
+pub mod program;
+pub mod record;
+pub mod report;
+pub mod runs;
+pub mod view;
+
+pub use answers::{Answers, Decision};
+pub use program::{Capabilities, Program};
+pub use report::{Report, Status};
+pub use runs::{Resume, RunError, Runtime, Start, Watch};
+pub use view::ThreadView;

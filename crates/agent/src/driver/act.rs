@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt, stream};
 use rustagents_core::{
+    BoxFuture,
     ask::Ask,
     budget::Resource,
     code::Coded,
@@ -55,6 +56,8 @@ enum Ended {
     /// It was cancelled before it did anything.
     Released,
 }
+
+type Started<'s> = (&'s Start<'s>, Result<(OpenCall<'s>, Ended), Halt>);
 
 impl Driver<'_> {
     pub(crate) async fn act(
@@ -149,15 +152,21 @@ impl Driver<'_> {
             if turn.doubtful || turn.failure.is_some() {
                 return Ok(());
             }
-            let runs = stream::iter(group)
-                .map(|start| async move { (start, self.perform(turn_number(at), start).await) });
-            let mut runs = std::pin::pin!(runs.buffer_unordered(self.agent.concurrency));
+            let runs: Vec<_> = group
+                .iter()
+                .map(|start| self.start(turn.number, start))
+                .collect();
+            let mut runs = stream::iter(runs).buffer_unordered(self.agent.concurrency);
             while let Some((start, ended)) = runs.next().await {
                 let (open, ended) = ended?;
                 self.record(turn, at, start, open, ended).await?;
             }
         }
         Ok(())
+    }
+
+    fn start<'s>(&'s self, step: u32, start: &'s Start<'s>) -> BoxFuture<'s, Started<'s>> {
+        Box::pin(async move { (start, self.perform(step, start).await) })
     }
 
     /// Runs one call: the intent first, where it needs one.
@@ -354,10 +363,6 @@ fn write_release(write: &mut Write, start: &Start<'_>) {
         let body = json!({ "call": call.id(), "number": number });
         write.effect(key, kind::RESULT, EffectClass::Once, digest, &body);
     }
-}
-
-fn turn_number(at: &At<Acting>) -> u32 {
-    turn(at)
 }
 
 /// A result over its limit is kept whole as a content; the model sees its head.

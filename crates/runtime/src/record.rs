@@ -1,0 +1,77 @@
+//! What opens, continues, suspends and closes a run.
+
+use std::collections::BTreeMap;
+
+use rustagents_agent::error::RecordedError;
+use rustagents_core::{
+    budget::Limits,
+    digest::Digest,
+    ids::{AskId, MessageId},
+    message::Usage,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::report::Status;
+
+/// The body of the record that opens a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOpened {
+    /// Where the plan comes from.
+    pub target: Target,
+    /// The digest of the definition, which is a content of the journal.
+    pub definition: Digest,
+    /// What it may consume.
+    pub limits: Limits,
+    /// The message that is its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<MessageId>,
+}
+
+/// Where a plan comes from, so that a resume needs only the thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The plan's file.
+    pub plan: String,
+    /// The configuration's file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// Models that were given beside the configuration's: alias and specification.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, String>,
+}
+
+/// The body of the record that begins another try at a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAttempt {
+    /// Which try, from 2.
+    pub attempt: u32,
+    /// The digest of the definition, where it is another than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Digest>,
+}
+
+/// The body of the record that suspends a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSuspended {
+    /// The questions that it waits for.
+    pub asks: Vec<AskId>,
+}
+
+/// The body of the record that closes a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunClosed {
+    /// How it ended.
+    pub status: Status,
+    /// The text of the last answer in the conversation.
+    pub output: Option<String>,
+    /// What went wrong.
+    pub error: Option<RecordedError>,
+    /// How many supersteps it took.
+    pub steps: u64,
+    /// What its model calls consumed.
+    pub usage: Usage,
+    /// How many model calls it made.
+    pub model_calls: u64,
+    /// How many tool calls it made.
+    pub tool_calls: u64,
+}

@@ -1,0 +1,159 @@
+//! What a run came to, for people and scripts.
+
+use rustagents_agent::error::RecordedError;
+use rustagents_core::{
+    ask::Ask,
+    budget::Spent,
+    code::Coded,
+    ids::{RunId, ThreadId},
+};
+use rustagents_graph::{GraphEnd, Outcome};
+use serde::{Deserialize, Serialize};
+
+use crate::record::RunClosed;
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// It did what was asked.
+    Completed,
+    /// It waits for people.
+    Suspended,
+    /// It failed.
+    Failed,
+    /// A policy stopped it.
+    Interrupted,
+    /// A limit was reached.
+    BudgetExceeded,
+    /// Its driver was told to stop; it can be resumed.
+    Cancelled,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The run.
+    pub run: RunId,
+    /// How it stands.
+    pub status: Status,
+    /// The text of the last answer in the conversation.
+    pub output: Option<String>,
+    /// What it waits for.
+    pub asks: Vec<Ask>,
+    /// What went wrong.
+    pub error: Option<RecordedError>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// How many supersteps it took.
+    pub steps: u64,
+    /// What it consumed.
+    pub spent: Spent,
+}
+
+impl Report {
+    pub(crate) fn of_end(
+        thread: ThreadId,
+        run: RunId,
+        end: &GraphEnd,
+        closed: RunClosed,
+        spent: Spent,
+    ) -> Self {
+        let asks = match &end.outcome {
+            Outcome::Suspended(asks) => asks.clone(),
+            _ => Vec::new(),
+        };
+        Self {
+            asks,
+            hint: hint(&end.outcome),
+            spent,
+            ..Self::of_closed(thread, run, closed)
+        }
+    }
+
+    pub(crate) fn of_closed(thread: ThreadId, run: RunId, closed: RunClosed) -> Self {
+        let spent = Spent {
+            steps: closed.steps,
+            model_calls: closed.model_calls,
+            tool_calls: closed.tool_calls,
+            driven_ms: 0,
+            usage: closed.usage,
+        };
+        Self {
+            thread,
+            run,
+            status: closed.status,
+            output: closed.output,
+            asks: Vec::new(),
+            error: closed.error,
+            hint: None,
+            steps: closed.steps,
+            spent,
+        }
+    }
+}
+
+fn hint(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Failed { failure, .. } => failure.hint.clone(),
+        Outcome::Budget(exceeded) => exceeded.hint(),
+        Outcome::RecursionLimit { .. } => {
+            Some("raise `recursion_limit`, or give the loop an end".into())
+        }
+        _ => None,
+    }
+}
+
+impl RunClosed {
+    /// What is recorded of an end.
+    pub(crate) fn of(end: &GraphEnd, conversation: Option<&str>, spent: Spent) -> Self {
+        let (status, error) = match &end.outcome {
+            Outcome::Completed => (Status::Completed, None),
+            Outcome::Suspended(_) => (Status::Suspended, None),
+            Outcome::Interrupted { node, reason } => (
+                Status::Interrupted,
+                Some(recorded(
+                    rustagents_core::Code::InterruptedByPolicy,
+                    &format!("node `{node}`: {reason}"),
+                )),
+            ),
+            Outcome::Failed { node, failure } => {
+                let message = format!("node `{node}`: {}", failure.message);
+                (Status::Failed, Some(recorded(failure.code, &message)))
+            }
+            Outcome::RecursionLimit { limit } => (
+                Status::BudgetExceeded,
+                Some(recorded(
+                    rustagents_core::Code::RecursionLimit,
+                    &format!("the graph took {limit} steps, as many as it may"),
+                )),
+            ),
+            Outcome::Budget(exceeded) => {
+                (Status::BudgetExceeded, Some(RecordedError::of(exceeded)))
+            }
+            _ => (
+                Status::Failed,
+                Some(recorded(rustagents_core::Code::Internal, "an unknown end")),
+            ),
+        };
+        Self {
+            status,
+            output: conversation.and_then(|channel| end.state.last_answer(channel)),
+            error,
+            steps: end.steps,
+            usage: spent.usage,
+            model_calls: spent.model_calls,
+            tool_calls: spent.tool_calls,
+        }
+    }
+}
+
+fn recorded(code: rustagents_core::Code, message: &str) -> RecordedError {
+    RecordedError {
+        code: code.to_string(),
+        message: message.to_owned(),
+    }
+}

@@ -1,0 +1,523 @@
+//! Starting and resuming runs.
+
+use std::{sync::Arc, time::Duration};
+
+use rustagents_core::{
+    CancellationToken,
+    ask::{Ask, Subject},
+    budget::{Budget, Limits, Spent},
+    clock::Clock,
+    code::{Class, Code, Coded},
+    event::{Event, Events},
+    ids::{Branch, Ids, MessageId, RunId, ThreadId},
+    journal::{Claim, Journal, JournalError, Owner, kind},
+    log::ThreadLog,
+    message::Message,
+    scope::{Halt, RunShared, Scope, Write},
+};
+use rustagents_graph::{
+    Frame, GraphEnd, Outcome, Position, Update, graph::OpenError, schedule::ScheduleError,
+};
+use serde_json::Value;
+
+use crate::{
+    answers::{AnswerError, Answers, Decision},
+    ledger,
+    program::Program,
+    record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
+    report::{Report, Status},
+    view::{Phase, ThreadView},
+};
+
+/// How long a thread's owner may take to be gone before it counts as living.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often it is looked at in that time.
+const LOOKS: u32 = 20;
+
+/// Opens and resumes runs on one journal.
+#[derive(Clone)]
+pub struct Runtime {
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").finish_non_exhaustive()
+    }
+}
+
+/// Who watches an attempt, and who may stop it.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    /// Hears what happens.
+    pub events: Events,
+    /// Stops everything now.
+    pub cancel: CancellationToken,
+    /// Stops everything at the next boundary.
+    pub drain: CancellationToken,
+}
+
+/// What a new run works on.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The thread; `None` makes a new one.
+    pub thread: Option<ThreadId>,
+    /// Where the plan comes from.
+    pub target: Target,
+    /// The user's message.
+    pub input: Option<String>,
+    /// Values for channels.
+    pub set: Vec<(String, Value)>,
+    /// What it may consume.
+    pub limits: Limits,
+}
+
+/// How a suspended or crashed run goes on.
+#[derive(Clone, Debug)]
+pub struct Resume {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What people decided.
+    pub decisions: Vec<Decision>,
+}
+
+impl Runtime {
+    /// A runtime on `journal`.
+    pub fn new(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        Self {
+            journal,
+            clock,
+            ids,
+        }
+    }
+
+    /// Opens a run and drives it until it ends or waits.
+    ///
+    /// # Errors
+    /// [`RunError`]; a run that was refused has written nothing.
+    pub async fn start(
+        &self,
+        program: &Program,
+        start: Start,
+        watch: Watch,
+    ) -> Result<Report, RunError> {
+        let thread = match &start.thread {
+            Some(thread) => thread.clone(),
+            None => self.fresh_thread()?,
+        };
+        self.check_input(program, &start)?;
+        self.wait_until_free(&thread).await?;
+        refuse_unfinished(&thread, ThreadView::load(&*self.journal, &thread).await?)?;
+        let claim = self.claim(&thread).await?;
+        // Between the look and the claim somebody else may have opened a run.
+        let log = ThreadLog::load(&*self.journal, &thread).await?;
+        refuse_unfinished(&thread, ThreadView::of(&thread, log.clone())?)?;
+        let input = start.input.as_ref();
+        let input = input.map(|_| MessageId::numbered(log.last_message().number() + 1));
+        let scope = Scope::root(RunShared {
+            run: RunId::from(self.ids.fresh()),
+            attempt: 1,
+            input: input.clone(),
+            log,
+            budget: Budget::resumed(start.limits, Spent::default()),
+            ..self.shared(thread, &claim, watch)
+        });
+        let at = self.open(program, &scope, start).await?;
+        scope.emit(|| Event::RunStarted { attempt: 1 });
+        self.drive(program, &scope, at).await
+    }
+
+    async fn open(
+        &self,
+        program: &Program,
+        scope: &Scope,
+        start: Start,
+    ) -> Result<Position, RunError> {
+        let opened = RunOpened {
+            target: start.target,
+            definition: program.definition().digest(),
+            limits: start.limits,
+            input: scope.run().input.clone(),
+        };
+        let mut opening = Write::new();
+        opening.content(program.definition().content());
+        opening.commit(kind::RUN_OPENED, &opened);
+        let mut input: Vec<_> = start
+            .set
+            .into_iter()
+            .map(|(c, v)| (c, Update::Value(v)))
+            .collect();
+        if let (Some(channel), Some(text)) = (program.conversation(), start.input) {
+            let message = Arc::new(Message::user(scope.mint_message(), text));
+            input.push((channel.to_owned(), Update::Messages(vec![message])));
+        }
+        let at = program.graph().position(scope)?;
+        Ok(program.graph().open(scope, at, input, opening).await?)
+    }
+
+    /// Goes on with the last run of a thread.
+    ///
+    /// A run that is closed, or still waits and was told nothing, is reported as
+    /// it is; nothing is written then.
+    ///
+    /// # Errors
+    /// [`RunError`]; a resume that was refused has written nothing.
+    pub async fn resume(
+        &self,
+        program: &Program,
+        resume: Resume,
+        watch: Watch,
+    ) -> Result<Report, RunError> {
+        let thread = resume.thread;
+        self.wait_until_free(&thread).await?;
+        let view = self.known(&thread).await?;
+        let answers = Answers::resolve(&view, &resume.decisions)?;
+        if let Some(report) = settled(&view, &answers) {
+            return Ok(report);
+        }
+        self.check_compatible(program, &view, &watch)?;
+        let claim = self.claim(&thread).await?;
+        let view = self.known(&thread).await?;
+        let answers = Answers::resolve(&view, &resume.decisions)?;
+        let scope = self
+            .attempt(program, &view, &claim, &answers, watch)
+            .await?;
+        scope.emit(|| Event::RunStarted {
+            attempt: scope.run().attempt,
+        });
+        let at = program.graph().position(&scope)?;
+        self.drive(program, &scope, at).await
+    }
+
+    /// Records the answers and the new attempt as one batch.
+    async fn attempt(
+        &self,
+        program: &Program,
+        view: &ThreadView,
+        claim: &Claim,
+        answers: &Answers,
+        watch: Watch,
+    ) -> Result<Scope, RunError> {
+        let attempt = view.attempts + 1;
+        let digest = program.definition().digest();
+        let changed = digest != view.opened.definition;
+        let mut write = Write::new();
+        for (id, answer) in answers.iter() {
+            write.fact(Ask::answer_key(id), kind::ANSWER, answer);
+        }
+        if changed {
+            write.content(program.definition().content());
+        }
+        let body = RunAttempt {
+            attempt,
+            definition: changed.then_some(digest),
+        };
+        write.commit(kind::RUN_ATTEMPT, &body);
+        let shared = |log: ThreadLog| -> Result<RunShared, JournalError> {
+            let spent = ledger::spent(&log, &view.run)?;
+            Ok(RunShared {
+                run: view.run.clone(),
+                attempt,
+                input: view.opened.input.clone(),
+                budget: Budget::resumed(view.opened.limits, spent),
+                log,
+                ..self.shared(view.thread.clone(), claim, watch.clone())
+            })
+        };
+        Scope::root(shared(view.log().clone())?)
+            .append(write)
+            .await?;
+        // What was just written is part of what the attempt reads.
+        let log = ThreadLog::load(&*self.journal, &view.thread).await?;
+        Ok(Scope::root(shared(log)?))
+    }
+
+    async fn drive(
+        &self,
+        program: &Program,
+        scope: &Scope,
+        at: Position,
+    ) -> Result<Report, RunError> {
+        let frame = RunFrame {
+            conversation: program.conversation(),
+            scope,
+        };
+        let run = scope.run();
+        match Box::pin(program.graph().drive(scope, at, &frame)).await {
+            Ok(end) => {
+                let closed = frame.closed(&end);
+                let (thread, id) = (run.thread.clone(), run.run.clone());
+                Ok(Report::of_end(thread, id, &end, closed, run.budget.spent()))
+            }
+            Err(Halt::Cancelled | Halt::Drained) => Ok(Report {
+                thread: run.thread.clone(),
+                run: run.run.clone(),
+                status: Status::Cancelled,
+                output: None,
+                asks: Vec::new(),
+                error: None,
+                hint: Some("the thread can be resumed".into()),
+                steps: run.budget.spent().steps,
+                spent: run.budget.spent(),
+            }),
+            Err(halt) => Err(halt.into()),
+        }
+    }
+
+    /// What every scope of this runtime shares; the run's own parts are set over it.
+    fn shared(&self, thread: ThreadId, claim: &Claim, watch: Watch) -> RunShared {
+        RunShared {
+            journal: Arc::clone(&self.journal),
+            thread,
+            branch: Branch::main(),
+            epoch: claim.epoch,
+            run: RunId::from(""),
+            attempt: 1,
+            input: None,
+            log: ThreadLog::default(),
+            budget: Budget::resumed(Limits::default(), Spent::default()),
+            events: watch.events,
+            clock: Arc::clone(&self.clock),
+            cancel: watch.cancel,
+            drain: watch.drain,
+        }
+    }
+
+    fn fresh_thread(&self) -> Result<ThreadId, RunError> {
+        Ok(ThreadId::new(&self.ids.fresh())?)
+    }
+
+    async fn claim(&self, thread: &ThreadId) -> Result<Claim, JournalError> {
+        let owner = Owner {
+            process: std::process::id(),
+            since_ms: self.clock.now_ms(),
+        };
+        self.journal.claim(thread, owner).await
+    }
+
+    async fn known(&self, thread: &ThreadId) -> Result<ThreadView, RunError> {
+        let view = ThreadView::load(&*self.journal, thread).await?;
+        view.ok_or_else(|| RunError::UnknownThread {
+            thread: thread.clone(),
+        })
+    }
+
+    /// A process that is just ending holds its threads for a moment.
+    async fn wait_until_free(&self, thread: &ThreadId) -> Result<(), JournalError> {
+        for look in 0..=LOOKS {
+            let Some(owner) = self.journal.owner(thread).await? else {
+                return Ok(());
+            };
+            if look == LOOKS {
+                return Err(JournalError::Busy {
+                    thread: thread.clone(),
+                    owner,
+                });
+            }
+            self.clock.sleep(PATIENCE / LOOKS).await;
+        }
+        Ok(())
+    }
+
+    fn check_input(&self, program: &Program, start: &Start) -> Result<(), RunError> {
+        if start.input.is_some() && program.conversation().is_none() {
+            return Err(RunError::NoConversation);
+        }
+        let state = program.graph().empty_state();
+        for (channel, value) in &start.set {
+            state
+                .delta(channel, &Update::Value(value.clone()))
+                .map_err(|source| {
+                    let node = "--set".into();
+                    RunError::Open(OpenError::Input(ScheduleError::Update { node, source }))
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Whether what is pending still has its node and its tool.
+    fn check_compatible(
+        &self,
+        program: &Program,
+        view: &ThreadView,
+        watch: &Watch,
+    ) -> Result<(), RunError> {
+        let scope = Scope::root(RunShared {
+            log: view.log().clone(),
+            ..self.shared(view.thread.clone(), &Claim::new(0, ()), watch.clone())
+        });
+        program.graph().position(&scope)?;
+        for ask in view.pending() {
+            if let Some(difference) = difference(program, ask) {
+                return Err(RunError::Halt(Halt::Incompatible {
+                    what: ask.id.to_string(),
+                    difference,
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What no longer fits a pending question about a call.
+fn difference(program: &Program, ask: &Ask) -> Option<String> {
+    let (Subject::Approval(call) | Subject::InDoubt(call)) = &ask.subject else {
+        return None;
+    };
+    let Some(agent) = program.agent(ask.node.as_str()) else {
+        return Some(format!("there is no agent `{}` any more", ask.node));
+    };
+    let Some(tool) = agent.tools().get(&call.tool) else {
+        return Some(format!(
+            "`{}` no longer has the tool `{}`",
+            ask.node, call.tool
+        ));
+    };
+    let now = tool.spec().effect;
+    (now != call.effect).then(|| {
+        let (then, now) = (call.effect.as_str(), now.as_str());
+        format!("the effect of `{}` was `{then}` and is `{now}`", call.tool)
+    })
+}
+
+/// The report of a run that has nothing to do.
+fn settled(view: &ThreadView, answers: &Answers) -> Option<Report> {
+    let waits = view.phase == Phase::Suspended && view.pending().next().is_some();
+    let closed = matches!(view.phase, Phase::Closed(_));
+    (answers.is_empty() && (closed || (waits && !has_new_answers(view)))).then(|| view.report())
+}
+
+/// Whether somebody answered after the run was suspended.
+fn has_new_answers(view: &ThreadView) -> bool {
+    let records = view.log().records().iter().rev();
+    records
+        .take_while(|record| !record.is(kind::RUN_SUSPENDED))
+        .any(|r| r.is(kind::ANSWER))
+}
+
+fn refuse_unfinished(thread: &ThreadId, view: Option<ThreadView>) -> Result<(), RunError> {
+    match view {
+        Some(view) if view.phase == Phase::Suspended => Err(RunError::Suspended {
+            report: Box::new(view.report()),
+        }),
+        Some(view) if view.phase == Phase::Open => Err(RunError::Unfinished {
+            thread: thread.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The records around a graph's own.
+struct RunFrame<'a> {
+    conversation: Option<&'a str>,
+    scope: &'a Scope,
+}
+
+impl RunFrame<'_> {
+    fn closed(&self, end: &GraphEnd) -> RunClosed {
+        RunClosed::of(end, self.conversation, self.scope.run().budget.spent())
+    }
+}
+
+impl Frame for RunFrame<'_> {
+    fn close(&self, end: &GraphEnd, write: &mut Write) {
+        if let Outcome::Suspended(asks) = &end.outcome {
+            let asks = asks.iter().map(|ask| ask.id.clone()).collect();
+            write.commit(kind::RUN_SUSPENDED, &RunSuspended { asks });
+        } else {
+            write.commit(kind::RUN_CLOSED, &self.closed(end));
+        }
+    }
+}
+
+/// Why a run was refused, or stopped without an outcome.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The journal refused or failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The machine stopped.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+    /// The input does not fit the graph.
+    #[error(transparent)]
+    Open(OpenError),
+    /// A decision does not fit what is pending.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
+    /// The thread's name is not valid.
+    #[error(transparent)]
+    Name(#[from] rustagents_core::ids::ThreadNameError),
+    /// There is no such thread.
+    #[error("there is no thread `{thread}`")]
+    UnknownThread {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The thread waits for people; a new input is refused.
+    #[error("thread `{}` waits for an answer", report.thread)]
+    Suspended {
+        /// What it waits for.
+        report: Box<Report>,
+    },
+    /// The thread's last run did not end.
+    #[error("the last run of thread `{thread}` did not end")]
+    Unfinished {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// There is no channel for an input.
+    #[error("the graph has no messages channel, so it takes no input")]
+    NoConversation,
+}
+
+impl From<OpenError> for RunError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Halt(halt) => Self::Halt(halt),
+            other => Self::Open(other),
+        }
+    }
+}
+
+impl Coded for RunError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Journal(error) => error.code(),
+            Self::Halt(error) => error.code(),
+            Self::Open(OpenError::Input(error)) => error.code(),
+            Self::Open(OpenError::Faults(error)) => error.code(),
+            Self::Open(_) => Code::Internal,
+            Self::Answer(error) => error.code(),
+            Self::Name(error) => error.code(),
+            Self::UnknownThread { .. } => Code::UnknownThread,
+            Self::Suspended { .. } => Code::ThreadSuspended,
+            Self::Unfinished { .. } => Code::RunUnfinished,
+            Self::NoConversation => Code::ValueForChannel,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Journal(error) => error.hint(),
+            Self::Halt(error) => error.hint(),
+            Self::Open(OpenError::Input(error)) => error.hint(),
+            Self::Answer(error) => error.hint(),
+            Self::Name(error) => error.hint(),
+            Self::NoConversation => Some("declare `channel messages messages`".into()),
+            _ => None,
+        }
+    }
+
+    fn class(&self) -> Class {
+        match self {
+            Self::Journal(error) => error.class(),
+            Self::Halt(error) => error.class(),
+            _ => Class::Caller,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A thread as its log tells it.
+
+use rustagents_core::{
+    ask::{Answer, Ask},
+    ids::{Branch, Namespace, RunId, ThreadId},
+    journal::{Journal, JournalError, Record, kind},
+    log::ThreadLog,
+};
+
+use crate::{
+    record::{RunClosed, RunOpened},
+    report::{Report, Status},
+};
+
+/// A thread's last run.
+#[derive(Clone, Debug)]
+pub struct ThreadView {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The run.
+    pub run: RunId,
+    /// What opened it.
+    pub opened: RunOpened,
+    /// The attempts so far.
+    pub attempts: u32,
+    /// How it stands.
+    pub phase: Phase,
+    /// Every question of the run, with its answer.
+    pub asks: Vec<(Ask, Option<Answer>)>,
+    log: ThreadLog,
+}
+
+/// How a run stands, by its log alone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// It ended.
+    Closed(RunClosed),
+    /// It waits for people.
+    Suspended,
+    /// It is being driven, or its driver is gone.
+    Open,
+}
+
+impl ThreadView {
+    /// Reads a thread; `None` if no run was ever opened on it.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn load(
+        journal: &dyn Journal,
+        thread: &ThreadId,
+    ) -> Result<Option<Self>, JournalError> {
+        Self::of(thread, ThreadLog::load(journal, thread).await?)
+    }
+
+    pub(crate) fn of(thread: &ThreadId, log: ThreadLog) -> Result<Option<Self>, JournalError> {
+        let (branch, root) = (Branch::main(), Namespace::root());
+        let Some(opening) = log
+            .commits(&branch, &root)
+            .rfind(|r| r.is(kind::RUN_OPENED))
+        else {
+            return Ok(None);
+        };
+        let (run, opened) = (opening.run.clone(), opening.decode(kind::RUN_OPENED)?);
+        let of_run = |record: &&Record| record.run == run;
+        let attempts = log
+            .records()
+            .iter()
+            .filter(of_run)
+            .map(|record| record.attempt)
+            .max();
+        let asks = log
+            .records()
+            .iter()
+            .filter(of_run)
+            .filter(|record| record.is(kind::ASK));
+        let asks = asks
+            .map(|record| {
+                let ask: Ask = record.decode(kind::ASK)?;
+                let answer = log.fact(&branch, &Ask::answer_key(&ask.id));
+                let answer = answer
+                    .map(|record| record.decode(kind::ANSWER))
+                    .transpose()?;
+                Ok((ask, answer))
+            })
+            .collect::<Result<Vec<_>, JournalError>>()?;
+        let phase = match log.commits(&branch, &root).next_back() {
+            Some(last) if last.is(kind::RUN_CLOSED) => {
+                Phase::Closed(last.decode(kind::RUN_CLOSED)?)
+            }
+            Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
+            _ => Phase::Open,
+        };
+        let (thread, attempts) = (thread.clone(), attempts.unwrap_or(1));
+        Ok(Some(Self {
+            thread,
+            run,
+            opened,
+            attempts,
+            phase,
+            asks,
+            log,
+        }))
+    }
+
+    /// The questions that nobody has answered.
+    pub fn pending(&self) -> impl Iterator<Item = &Ask> {
+        self.asks
+            .iter()
+            .filter(|(_, answer)| answer.is_none())
+            .map(|(ask, _)| ask)
+    }
+
+    /// The log behind the view.
+    pub fn log(&self) -> &ThreadLog {
+        &self.log
+    }
+
+    /// What a run that is not being driven came to.
+    pub fn report(&self) -> Report {
+        let (thread, run) = (self.thread.clone(), self.run.clone());
+        if let Phase::Closed(closed) = &self.phase {
+            return Report::of_closed(thread, run, closed.clone());
+        }
+        let spent = crate::ledger::spent(&self.log, &self.run).unwrap_or_default();
+        Report {
+            thread,
+            run,
+            status: Status::Suspended,
+            output: None,
+            asks: self.pending().cloned().collect(),
+            error: None,
+            hint: None,
+            steps: spent.steps,
+            spent,
+        }
+    }
+}
