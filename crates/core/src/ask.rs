@@ -32,8 +32,12 @@ pub enum Subject {
     Approval(CallSubject),
     /// Did this call take effect? Its outcome was lost.
     InDoubt(CallSubject),
-    /// A question of the node itself; any JSON answers it.
-    Interrupt,
+    /// A question of the node itself.
+    Interrupt {
+        /// The only answers, as text; none allows any JSON.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
+    },
 }
 
 /// The call that a question is about.
@@ -56,7 +60,7 @@ impl Ask {
     pub fn call(&self) -> Option<&CallSubject> {
         match &self.subject {
             Subject::Approval(call) | Subject::InDoubt(call) => Some(call),
-            Subject::Interrupt => None,
+            Subject::Interrupt { .. } => None,
         }
     }
 
@@ -108,10 +112,18 @@ impl Answer {
     pub fn fits(&self, subject: &Subject) -> bool {
         match (self, subject) {
             (Self::Approve { hash }, Subject::Approval(call)) => *hash == call.hash,
+            (Self::Value { value }, Subject::Interrupt { options }) => {
+                options.is_empty() || option(options, value).is_some()
+            }
             (Self::Deny { .. }, Subject::Approval(_))
-            | (Self::Done { .. } | Self::NotDone | Self::Repeat, Subject::InDoubt(_))
-            | (Self::Value { .. }, Subject::Interrupt) => true,
+            | (Self::Done { .. } | Self::NotDone | Self::Repeat, Subject::InDoubt(_)) => true,
             _ => false,
         }
     }
+}
+
+/// The one of `options` that `value` is, whatever its case and outer white space.
+pub fn option<'a>(options: &'a [String], value: &Value) -> Option<&'a String> {
+    let said = value.as_str()?.trim().to_lowercase();
+    options.iter().find(|option| option.to_lowercase() == said)
 }

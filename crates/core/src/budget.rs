@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -10,7 +10,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::code::{Code, Coded};
+use crate::{
+    code::{Code, Coded},
+    message::Usage,
+};
 
 /// What a run may consume at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +97,8 @@ pub struct Spent {
     pub tool_calls: u64,
     /// Driven time of earlier attempts, in milliseconds.
     pub driven_ms: u64,
+    /// What the model calls consumed.
+    pub usage: Usage,
 }
 
 /// The shared counter of a run tree. Cheap to clone; all clones count together.
@@ -107,6 +112,7 @@ struct Counters {
     model_calls: AtomicU64,
     tool_calls: AtomicU64,
     driven_before_ms: u64,
+    usage: Mutex<Usage>,
 }
 
 impl Budget {
@@ -118,6 +124,7 @@ impl Budget {
             model_calls: spent.model_calls.into(),
             tool_calls: spent.tool_calls.into(),
             driven_before_ms: spent.driven_ms,
+            usage: Mutex::new(spent.usage),
         }))
     }
 
@@ -155,6 +162,15 @@ impl Budget {
         }
     }
 
+    /// Notes what a recorded model call consumed.
+    pub fn consumed(&self, usage: Usage) {
+        *self.usage() += usage;
+    }
+
+    fn usage(&self) -> MutexGuard<'_, Usage> {
+        self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What is used so far.
     pub fn spent(&self) -> Spent {
         Spent {
@@ -162,6 +178,7 @@ impl Budget {
             model_calls: self.0.model_calls.load(Ordering::Relaxed),
             tool_calls: self.0.tool_calls.load(Ordering::Relaxed),
             driven_ms: self.0.driven_before_ms,
+            usage: *self.usage(),
         }
     }
 }

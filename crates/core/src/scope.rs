@@ -46,6 +46,8 @@ pub struct RunShared {
     pub run: RunId,
     /// Which try at it, from 1.
     pub attempt: u32,
+    /// The message that is the run's input, where it has one.
+    pub input: Option<MessageId>,
     /// The log as it was when the attempt began.
     pub log: ThreadLog,
     /// What may be consumed.

@@ -1,0 +1,184 @@
+//! The command line.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs LLM agents that survive crashes and wait for people.
+#[derive(Debug, Parser)]
+#[command(name = "rag", version, about, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a plan on an input
+    Run(Run),
+    /// Go on with a thread: answer what it waits for, or continue after a crash
+    Resume(Resume),
+    /// Check plans without running them
+    Check(Check),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// A .rag file, or a folder that holds one
+    pub(crate) target: PathBuf,
+    /// `-` reads the input from standard input
+    #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["input", "input_file"])]
+    pub(crate) stdin: Option<String>,
+    /// The input: the first message of the user
+    #[arg(long, value_name = "TEXT", conflicts_with = "input_file")]
+    pub(crate) input: Option<String>,
+    /// A file with the input
+    #[arg(long, value_name = "PATH")]
+    pub(crate) input_file: Option<PathBuf>,
+    /// The thread to run on; a new one unless given
+    #[arg(long, value_name = "ID")]
+    pub(crate) thread: Option<String>,
+    /// A model under an alias, before the configuration's
+    #[arg(long = "model", value_name = "ALIAS=SPEC")]
+    pub(crate) models: Vec<String>,
+    /// A value for a channel
+    #[arg(long = "set", value_name = "CHANNEL=JSON")]
+    pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// The thread
+    pub(crate) thread: String,
+    /// Let a call run, if its arguments have this hash
+    #[arg(long, value_name = "CALL[@HASH]")]
+    pub(crate) approve: Vec<String>,
+    /// Do not let a call run
+    #[arg(long, value_name = "CALL[=REASON]")]
+    pub(crate) deny: Vec<String>,
+    /// Answer a question
+    #[arg(long, value_name = "INTERRUPT=JSON")]
+    pub(crate) answer: Vec<String>,
+    /// A call in doubt happened, with this result
+    #[arg(long, value_name = "CALL=JSON")]
+    pub(crate) done: Vec<String>,
+    /// A call in doubt did not happen; the model is told so
+    #[arg(long, value_name = "CALL")]
+    pub(crate) not_done: Vec<String>,
+    /// Make a call in doubt again
+    #[arg(long, value_name = "CALL")]
+    pub(crate) repeat: Vec<String>,
+    /// Another place of the plan than the one that is recorded
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Option<PathBuf>,
+    /// A model under an alias, before the recorded ones
+    #[arg(long = "model", value_name = "ALIAS=SPEC")]
+    pub(crate) models: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// .rag files, or folders that hold one
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Options that every command takes.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// The configuration; the nearest rustagents.toml upwards from the target unless given
+    #[arg(long, value_name = "PATH")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where threads are kept: sqlite:PATH or memory: [default: sqlite:.rustagents/journal.db]
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// Print one JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print no progress
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Print more: each tool call
+    #[arg(short = 'v', long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl Arguments {
+    pub(crate) fn common(&self) -> &Common {
+        match &self.command {
+            Command::Run(arguments) => &arguments.common,
+            Command::Resume(arguments) => &arguments.common,
+            Command::Check(arguments) => &arguments.common,
+        }
+    }
+}
+
+impl Common {
+    /// What is known of the options of a command line that cannot be read.
+    pub(crate) fn json() -> Self {
+        Self {
+            json: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// The program as it was called.
+pub(crate) fn program() -> String {
+    let name = std::env::args_os()
+        .next()
+        .unwrap_or_else(|| OsString::from("rag"));
+    quote(&name.to_string_lossy())
+}
+
+/// Quotes a word for a POSIX shell where it needs that.
+pub(crate) fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=,+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn words_are_quoted_only_where_they_must_be() {
+        for (word, quoted) in [
+            ("ticket-7", "ticket-7"),
+            ("my thread", "'my thread'"),
+            ("", "''"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("c-3@9f2c", "c-3@9f2c"),
+        ] {
+            assert_eq!(quote(word), quoted);
+        }
+    }
+}

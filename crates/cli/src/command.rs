@@ -1,0 +1,54 @@
+//! The commands, one file each.
+
+pub(crate) mod check;
+pub(crate) mod resume;
+pub(crate) mod run;
+
+use std::{process::ExitCode, sync::Arc};
+
+use rustagents_core::{Code, canonical::Canonical, journal::Journal};
+use rustagents_runtime::{
+    Report, Runtime, Status, Watch,
+    host::{SystemClock, UuidIds},
+};
+use serde_json::Value;
+
+use crate::{failure::Failure, output::Output, signals::Signals};
+
+fn runtime(journal: Arc<dyn Journal>) -> Runtime {
+    Runtime::new(journal, Arc::new(SystemClock::new()), Arc::new(UuidIds))
+}
+
+fn watch(output: &Output, signals: &Signals) -> Watch {
+    Watch {
+        events: output.progress(),
+        cancel: signals.cancel.clone(),
+        drain: signals.drain.clone(),
+    }
+}
+
+/// Splits `NAME=JSON`.
+fn named_json(given: &str, option: &str) -> Result<(String, Value), Failure> {
+    let Some((name, json)) = given.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+        return Err(Failure::new(
+            Code::Usage,
+            format!("`{option} {given}` is not NAME=JSON"),
+        ));
+    };
+    let value = Canonical::parse(json).map_err(|error| {
+        Failure::new(Code::AnswerNotJson, format!("`{option} {name}`: {error}"))
+            .hint("text is JSON in quotes: '\"yes\"'")
+    })?;
+    Ok((name.to_owned(), value.value().clone()))
+}
+
+fn finish(report: &Report, output: &Output, signals: &Signals) -> ExitCode {
+    output.report(report);
+    ExitCode::from(match report.status {
+        Status::Completed => 0,
+        Status::Suspended => 3,
+        Status::BudgetExceeded => 4,
+        Status::Cancelled => signals.status(),
+        _ => 1,
+    })
+}

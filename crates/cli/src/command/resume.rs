@@ -1,0 +1,104 @@
+//! `rag resume`: answers what a thread waits for, or goes on after a crash.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use rustagents_core::ids::ThreadId;
+use rustagents_runtime::{Decision, Resume as Request, RunError, ThreadView, record::Target};
+
+use crate::{
+    arguments::Resume,
+    command::{finish, named_json, runtime, watch},
+    failure::Failure,
+    output::Output,
+    plan::{Plan, Ready},
+    signals::Signals,
+    store::Address,
+};
+
+pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCode, Failure> {
+    let address = Address::parse(arguments.common.store.as_deref())?;
+    let thread = ThreadId::new(&arguments.thread).map_err(|error| Failure::of(&error))?;
+    let decisions = decisions(arguments)?;
+    let unknown = || {
+        Failure::from(RunError::UnknownThread {
+            thread: thread.clone(),
+        })
+    };
+    if !address.exists()? {
+        return Err(unknown());
+    }
+    let journal = address.open()?;
+    let view = ThreadView::load(&*journal, &thread)
+        .await?
+        .ok_or_else(unknown)?;
+    let signals = Signals::listen()?;
+    if let (rustagents_runtime::view::Phase::Closed(_), true) = (&view.phase, decisions.is_empty())
+    {
+        return Ok(finish(&view.report(), output, &signals));
+    }
+    let ready = recorded_plan(arguments, &view.opened.target)?;
+    let request = Request { thread, decisions };
+    let report = runtime(journal)
+        .resume(&ready.program, request, watch(output, &signals))
+        .await?;
+    Ok(finish(&report, output, &signals))
+}
+
+/// The plan that the run's record names, unless the command line says otherwise.
+fn recorded_plan(arguments: &Resume, recorded: &Target) -> Result<Ready, Failure> {
+    let plan = arguments
+        .target
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(&recorded.plan));
+    let given = arguments.common.config.as_deref();
+    let config = match (given, &arguments.target) {
+        (None, None) => recorded.config.as_deref().map(Path::new),
+        _ => given,
+    };
+    let mut models: Vec<_> = recorded
+        .models
+        .iter()
+        .map(|(alias, spec)| format!("{alias}={spec}"))
+        .collect();
+    models.extend(arguments.models.iter().cloned());
+    let loaded = Plan::load(&plan, config, &models).map_err(|failure| match failure.hint {
+        None => failure.hint("name the plan's new place with `--target`"),
+        Some(_) => failure,
+    });
+    loaded?.ready()
+}
+
+fn decisions(arguments: &Resume) -> Result<Vec<Decision>, Failure> {
+    let mut decisions = Vec::new();
+    for given in &arguments.approve {
+        let (call, hash) = split(given, '@');
+        decisions.push(Decision::Approve { call, hash });
+    }
+    for given in &arguments.deny {
+        let (call, reason) = split(given, '=');
+        decisions.push(Decision::Deny { call, reason });
+    }
+    for given in &arguments.answer {
+        let (ask, value) = named_json(given, "--answer")?;
+        decisions.push(Decision::Answer { ask, value });
+    }
+    for given in &arguments.done {
+        let (call, result) = named_json(given, "--done")?;
+        decisions.push(Decision::Done { call, result });
+    }
+    let not_done = arguments.not_done.iter().cloned();
+    decisions.extend(not_done.map(|call| Decision::NotDone { call }));
+    let repeat = arguments.repeat.iter().cloned();
+    decisions.extend(repeat.map(|call| Decision::Repeat { call }));
+    Ok(decisions)
+}
+
+fn split(given: &str, mark: char) -> (String, Option<String>) {
+    match given.split_once(mark) {
+        Some((call, rest)) => (call.to_owned(), Some(rest.to_owned())),
+        None => (given.to_owned(), None),
+    }
+}

@@ -1,0 +1,135 @@
+//! What a person is told when nothing came of a command.
+
+use std::{fmt::Display, path::Path, process::ExitCode};
+
+use rustagents_config::ConfigError;
+use rustagents_core::{
+    code::{Code, Coded},
+    journal::JournalError,
+    scope::Halt,
+};
+use rustagents_runtime::{Report, RunError};
+
+/// The exit status of a user's mistake.
+const MISTAKE: u8 = 2;
+
+/// An error at the edge: code, what, where, what to do.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) place: Option<String>,
+    pub(crate) hint: Option<String>,
+    /// What is pending, where the thread waits.
+    pub(crate) pending: Option<Box<Report>>,
+    /// Diagnostics that were rendered already.
+    pub(crate) details: Vec<String>,
+    exit: u8,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            place: None,
+            hint: None,
+            pending: None,
+            details: Vec::new(),
+            exit: MISTAKE,
+        }
+    }
+
+    pub(crate) fn of(error: &(impl Coded + ?Sized)) -> Self {
+        Self {
+            hint: error.hint(),
+            ..Self::new(error.code(), error.to_string())
+        }
+    }
+
+    pub(crate) fn internal(error: &dyn Display) -> Self {
+        Self {
+            exit: 1,
+            ..Self::new(Code::Internal, error.to_string())
+        }
+    }
+
+    /// A command line that cannot be read, in clap's words.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let line = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        Self::new(Code::Usage, line).hint("see `rag --help`")
+    }
+
+    pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Self {
+        Self::new(
+            Code::FileUnreadable,
+            format!("`{}` cannot be read: {error}", path.display()),
+        )
+    }
+
+    pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
+        self.place = Some(place.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let failure = Self::of(&error);
+        match (error.place(), error.path()) {
+            (Some((path, line, column)), _) => {
+                failure.at(format!("{}:{line}:{column}", path.display()))
+            }
+            (None, Some(path)) => failure.at(path.display().to_string()),
+            (None, None) => failure,
+        }
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        let exit = if matches!(error, JournalError::Busy { .. }) {
+            5
+        } else {
+            MISTAKE
+        };
+        Self {
+            exit,
+            ..Self::of(&error)
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let failure = Self::of(&error);
+        match error {
+            RunError::Journal(error) => error.into(),
+            RunError::Suspended { report } => Self {
+                pending: Some(report),
+                exit: 3,
+                ..failure
+            },
+            RunError::Halt(Halt::Journal(
+                JournalError::Fenced { .. } | JournalError::Busy { .. },
+            )) => Self { exit: 5, ..failure },
+            RunError::Halt(Halt::Journal(_)) => Self { exit: 1, ..failure }
+                .hint("what was recorded before is safe; resume the thread"),
+            _ => failure,
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! The rag program: run, resume and check durable agents from one file.

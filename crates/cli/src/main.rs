@@ -1,0 +1,72 @@
+//! The `rag` program: run, resume and check durable agents from one file.
+//!
+//! Reading order: [`arguments`] (the command line), [`command`] (one file each),
+//! [`plan`] (from files to a program), [`store`], [`output`] and [`failure`]
+//! (what people and scripts are told), [`signals`].
+//!
+//! Invariant: only this crate names concrete providers, tools and stores, writes
+//! to the terminal, reads the environment, and ends the process.
+
+mod arguments;
+mod command;
+mod failure;
+mod output;
+mod plan;
+mod signals;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{
+    arguments::{Arguments, Command, Common},
+    failure::Failure,
+    output::Output,
+};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    let output = Output::new(arguments.common());
+    match perform(arguments.command, &output) {
+        Ok(code) => code,
+        Err(failure) => {
+            output.failure(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Check(arguments) => command::check::check(&arguments, output),
+        Command::Run(arguments) => on_tokio(command::run::run(&arguments, output)),
+        Command::Resume(arguments) => on_tokio(command::resume::resume(&arguments, output)),
+    }
+}
+
+fn on_tokio(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime
+        .map_err(|error| Failure::internal(&error))?
+        .block_on(work)
+}
+
+/// Help goes to standard output; a mistake is told like every other one.
+fn usage(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if std::env::args_os().any(|argument| argument == "--json") {
+        Output::new(&Common::json()).failure(&Failure::usage(error.to_string()));
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(2)
+}

@@ -1,0 +1,157 @@
+//! What people and scripts are told: answers on standard output, the rest on
+//! standard error. A reader that goes away is no error.
+
+mod json;
+mod person;
+
+use std::io::Write;
+
+use anstream::{AutoStream, ColorChoice};
+use rustagents_core::event::Events;
+use rustagents_lang::Diagnostic;
+use rustagents_runtime::Report;
+
+use crate::{
+    arguments::{Color, Common, program, quote},
+    failure::Failure,
+};
+
+/// How a command talks.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    verbose: bool,
+    color: ColorChoice,
+    resume: Resume,
+}
+
+/// How a resume line starts.
+#[derive(Clone, Debug)]
+struct Resume {
+    program: String,
+    store: Option<String>,
+}
+
+/// A plan and what was found in it.
+pub(crate) struct Checked {
+    pub(crate) path: String,
+    pub(crate) source: String,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Output {
+    pub(crate) fn new(common: &Common) -> Self {
+        Self {
+            json: common.json,
+            quiet: common.quiet || common.json,
+            verbose: common.verbose,
+            color: match common.color {
+                Color::Auto => ColorChoice::Auto,
+                Color::Always => ColorChoice::Always,
+                Color::Never => ColorChoice::Never,
+            },
+            resume: Resume {
+                program: program(),
+                store: common.store.clone(),
+            },
+        }
+    }
+
+    /// A listener that shows progress, if somebody wants to see it.
+    pub(crate) fn progress(&self) -> Events {
+        if self.quiet {
+            return Events::default();
+        }
+        let (color, verbose) = (self.color, self.verbose);
+        Events::listen(move |event| {
+            if let Some(line) = person::progress(event, verbose) {
+                put(AutoStream::new(std::io::stderr(), color), &line);
+            }
+        })
+    }
+
+    /// What a run came to.
+    pub(crate) fn report(&self, report: &Report) {
+        if self.json {
+            self.stdout(&json::report(report, &self.resume));
+            return;
+        }
+        if let Some(answer) = person::answer(report) {
+            self.stdout(&answer);
+        }
+        self.stderr(&person::report(report, &self.resume));
+    }
+
+    /// Why nothing came of a command.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if self.json {
+            self.stdout(&json::failure(failure, &self.resume));
+            return;
+        }
+        self.stderr(&person::failure(failure));
+        if let Some(report) = &failure.pending {
+            self.stderr(&person::report(report, &self.resume));
+        }
+    }
+
+    /// What was found in plans; says whether there was anything.
+    pub(crate) fn checked(&self, checked: &[Checked]) -> bool {
+        let found = checked.iter().any(|plan| !plan.diagnostics.is_empty());
+        if self.json {
+            self.stdout(&json::checked(checked));
+        } else {
+            for plan in checked {
+                for diagnostic in &plan.diagnostics {
+                    self.stdout(&diagnostic.render(&plan.path, &plan.source));
+                }
+            }
+            if !found && !self.quiet {
+                self.stderr(&format!(
+                    "{} checked, nothing found",
+                    person::plural(checked.len(), "plan")
+                ));
+            }
+        }
+        found
+    }
+
+    fn stdout(&self, text: &str) {
+        put(AutoStream::new(std::io::stdout(), self.color), text);
+    }
+
+    fn stderr(&self, text: &str) {
+        if !text.is_empty() {
+            put(AutoStream::new(std::io::stderr(), self.color), text);
+        }
+    }
+}
+
+/// Writes a line. Nobody may be listening any more; the work goes on.
+fn put(mut stream: impl Write, text: &str) {
+    let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());
+}
+
+impl Resume {
+    /// The command that says `options` to `thread`.
+    fn line(&self, thread: &str, options: &[String]) -> String {
+        let mut words = vec![self.program.clone(), "resume".into(), quote(thread)];
+        if let Some(store) = &self.store {
+            words.push("--store".into());
+            words.push(quote(store));
+        }
+        words.extend(options.iter().cloned());
+        words.join(" ")
+    }
+}
+
+/// The option that answers a question. Where only a person knows the answer, a
+/// word stands in its place that is refused as it is.
+fn option(ask: &rustagents_core::ask::Ask) -> String {
+    use rustagents_core::ask::Subject;
+    match &ask.subject {
+        Subject::Approval(call) => format!("--approve {}@{}", call.call, call.hash.short()),
+        Subject::InDoubt(call) => format!("--done {}=RESULT", call.call),
+        _ => format!("--answer {}", quote(&format!("{}=ANSWER", ask.id))),
+    }
+}

@@ -1,0 +1,202 @@
+//! The JSON that scripts read: `rag.run/1` and `rag.check/1`.
+
+use rustagents_core::{
+    ask::{Ask, Subject},
+    budget::Spent,
+};
+use rustagents_lang::Severity;
+use rustagents_runtime::{Report, Status};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    failure::Failure,
+    output::{Checked, Resume, option},
+};
+
+#[derive(Serialize)]
+struct Run {
+    schema: &'static str,
+    status: Status,
+    thread: Option<String>,
+    run: Option<String>,
+    output: Option<String>,
+    interrupts: Vec<Interrupt>,
+    usage: Usage,
+    cost: Option<()>,
+    steps: u64,
+    error: Option<Error>,
+}
+
+#[derive(Serialize)]
+struct Interrupt {
+    id: String,
+    kind: &'static str,
+    node: String,
+    call: Option<String>,
+    tool: Option<String>,
+    arguments: Option<Value>,
+    hash: Option<String>,
+    prompt: String,
+    resume: String,
+}
+
+#[derive(Serialize)]
+struct Usage {
+    input_tokens: u64,
+    output_tokens: u64,
+    cached_tokens: u64,
+    reasoning_tokens: u64,
+    model_calls: u64,
+    tool_calls: u64,
+}
+
+#[derive(Serialize)]
+struct Error {
+    code: String,
+    message: String,
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+}
+
+pub(super) fn report(report: &Report, resume: &Resume) -> String {
+    let error = report.error.as_ref().map(|error| Error {
+        code: error.code.clone(),
+        message: error.message.clone(),
+        hint: report.hint.clone(),
+        place: None,
+    });
+    line(&run(report, resume, error))
+}
+
+pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
+    let error = Error {
+        code: failure.code.to_string(),
+        message: failure.message.clone(),
+        hint: failure.hint.clone(),
+        place: failure.place.clone(),
+    };
+    line(&match &failure.pending {
+        Some(report) => run(report, resume, Some(error)),
+        None => Run {
+            schema: "rag.run/1",
+            status: Status::Failed,
+            thread: None,
+            run: None,
+            output: None,
+            interrupts: Vec::new(),
+            usage: Usage::of(&Spent::default()),
+            cost: None,
+            steps: 0,
+            error: Some(error),
+        },
+    })
+}
+
+fn run(report: &Report, resume: &Resume, error: Option<Error>) -> Run {
+    let thread = report.thread.to_string();
+    Run {
+        schema: "rag.run/1",
+        status: report.status,
+        interrupts: report
+            .asks
+            .iter()
+            .map(|ask| interrupt(&thread, ask, resume))
+            .collect(),
+        thread: Some(thread),
+        run: Some(report.run.to_string()),
+        output: report.output.clone(),
+        usage: Usage::of(&report.spent),
+        cost: None,
+        steps: report.steps,
+        error,
+    }
+}
+
+fn interrupt(thread: &str, ask: &Ask, resume: &Resume) -> Interrupt {
+    let call = ask.call();
+    Interrupt {
+        id: ask.id.to_string(),
+        kind: match ask.subject {
+            Subject::Approval(_) => "approval",
+            Subject::InDoubt(_) => "in_doubt",
+            _ => "interrupt",
+        },
+        node: ask.node.to_string(),
+        call: call.map(|subject| subject.call.to_string()),
+        tool: call.map(|subject| subject.tool.clone()),
+        arguments: call.map(|subject| subject.arguments.clone()),
+        hash: call.map(|subject| subject.hash.short()),
+        prompt: ask.prompt.clone(),
+        resume: resume.line(thread, &[option(ask)]),
+    }
+}
+
+impl Usage {
+    fn of(spent: &Spent) -> Self {
+        Self {
+            input_tokens: spent.usage.input_tokens,
+            output_tokens: spent.usage.output_tokens,
+            cached_tokens: spent.usage.cached_tokens,
+            reasoning_tokens: spent.usage.reasoning_tokens,
+            model_calls: spent.model_calls,
+            tool_calls: spent.tool_calls,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Check<'a> {
+    schema: &'static str,
+    files: Vec<File<'a>>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    path: &'a str,
+    diagnostics: Vec<Finding<'a>>,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    code: &'static str,
+    severity: &'static str,
+    message: &'a str,
+    line: u32,
+    column: u32,
+    end_line: u32,
+    end_column: u32,
+    help: Option<&'a str>,
+}
+
+pub(super) fn checked(checked: &[Checked]) -> String {
+    let files = checked.iter().map(|plan| File {
+        path: &plan.path,
+        diagnostics: plan
+            .diagnostics
+            .iter()
+            .map(|found| Finding {
+                code: found.code.as_str(),
+                severity: match found.severity {
+                    Severity::Error => "error",
+                    Severity::Warning => "warning",
+                },
+                message: &found.message,
+                line: found.line,
+                column: found.column,
+                end_line: found.end_line,
+                end_column: found.end_column,
+                help: found.help.as_deref(),
+            })
+            .collect(),
+    });
+    line(&Check {
+        schema: "rag.check/1",
+        files: files.collect(),
+    })
+}
+
+fn line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,146 @@
+//! What a person reads.
+
+use anstyle::{AnsiColor, Style};
+use rustagents_core::{
+    ask::{Ask, Subject},
+    event::{AgentEvent, Event},
+};
+use rustagents_runtime::{Report, Status};
+
+use crate::{
+    failure::Failure,
+    output::{Resume, option},
+};
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const WAIT: Style = AnsiColor::Yellow.on_default();
+const DIM: Style = Style::new().dimmed();
+
+/// The width of a node's name in the progress.
+const NAME: usize = 12;
+
+/// The line that shows `event`, if it is shown.
+pub(super) fn progress(event: &Event, verbose: bool) -> Option<String> {
+    match event {
+        Event::NodeCompleted {
+            node,
+            took,
+            summary,
+            ..
+        } => Some(format!(
+            "{GOOD}✔{GOOD:#} {:NAME$} {summary}  {DIM}{} ms{DIM:#}",
+            node.as_str(),
+            took.as_millis()
+        )),
+        Event::NodeFailed { node, message, .. } => {
+            Some(format!("{BAD}✘{BAD:#} {:NAME$} {message}", node.as_str()))
+        }
+        Event::NodeSuspended { asks, .. } => {
+            let lines = asks.iter().map(waiting).collect::<Vec<_>>();
+            Some(lines.join("\n"))
+        }
+        Event::Agent {
+            task,
+            event: AgentEvent::ToolDispatched { call, tool, .. },
+        } if verbose => Some(format!("{DIM}  {task}: {tool} ({call}){DIM:#}")),
+        _ => None,
+    }
+}
+
+fn waiting(ask: &Ask) -> String {
+    let call = ask
+        .call()
+        .map(|subject| format!("  {DIM}(call {}){DIM:#}", subject.call));
+    format!(
+        "{WAIT}⏸{WAIT:#} {:NAME$} {}{}",
+        ask.node.as_str(),
+        ask.prompt,
+        call.unwrap_or_default()
+    )
+}
+
+/// What goes to standard output.
+pub(super) fn answer(report: &Report) -> Option<String> {
+    (report.status == Status::Completed)
+        .then(|| report.output.clone())
+        .flatten()
+}
+
+/// What stands on standard error at the end.
+pub(super) fn report(report: &Report, resume: &Resume) -> String {
+    let thread = report.thread.as_str();
+    let mut lines = Vec::new();
+    if let Some(error) = &report.error {
+        lines.push(format!(
+            "{BAD}error[{}]{BAD:#}: {}",
+            error.code, error.message
+        ));
+    }
+    match report.status {
+        Status::Suspended if report.asks.is_empty() => {
+            lines.push(format!("thread {thread} can go on:"));
+            lines.push(format!("  {}", resume.line(thread, &[])));
+        }
+        Status::Suspended => lines.extend(suspended(report, resume)),
+        Status::Cancelled => {
+            lines.push(format!("{WAIT}stopped{WAIT:#}; go on with:"));
+            lines.push(format!("  {}", resume.line(thread, &[])));
+        }
+        _ => {}
+    }
+    if let Some(hint) = report.hint.as_ref().filter(|_| report.error.is_some()) {
+        lines.push(format!("hint: {hint}"));
+    }
+    lines.join("\n")
+}
+
+fn suspended(report: &Report, resume: &Resume) -> Vec<String> {
+    let thread = report.thread.as_str();
+    let count = plural(report.asks.len(), "answer");
+    let mut lines = vec![format!("{WAIT}thread {thread} waits for {count}{WAIT:#}")];
+    for ask in &report.asks {
+        lines.push(format!("  {}  {}", ask.id, ask.prompt));
+        if let Some(subject) = ask.call() {
+            lines.push(format!(
+                "    {DIM}{} {}{DIM:#}",
+                subject.tool, subject.arguments
+            ));
+        }
+        if let Subject::InDoubt(subject) = &ask.subject {
+            let call = &subject.call;
+            lines.push(format!(
+                "    it happened:           --done {call}=RESULT (its JSON)"
+            ));
+            lines.push(format!("    it did not happen:     --not-done {call}"));
+            lines.push(format!("    make the call again:   --repeat {call}"));
+        }
+    }
+    let options: Vec<_> = report.asks.iter().map(option).collect();
+    lines.push("go on with:".into());
+    lines.push(format!("  {}", resume.line(thread, &options)));
+    lines
+}
+
+/// What a mistake looks like.
+pub(super) fn failure(failure: &Failure) -> String {
+    if !failure.details.is_empty() {
+        return failure.details.join("\n");
+    }
+    let mut lines = vec![format!(
+        "{BAD}error[{}]{BAD:#}: {}",
+        failure.code, failure.message
+    )];
+    if let Some(place) = &failure.place {
+        lines.push(format!("  --> {place}"));
+    }
+    if let Some(hint) = &failure.hint {
+        lines.push(format!("hint: {hint}"));
+    }
+    lines.join("\n")
+}
+
+/// `1 plan`, `2 plans`.
+pub(super) fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,301 @@
+//! From files to a program: the plan, its configuration, models and tools.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustagents_config::{Config, SqlDeclaration};
+use rustagents_core::{Code, budget::Limits, model::Model};
+use rustagents_lang::{Compiled, Severity, compile};
+use rustagents_providers::scripted::ScriptedModel;
+use rustagents_runtime::{Capabilities, Program, record::Target};
+use rustagents_tools::sql::{Database, Declaration, SqlTool};
+
+use crate::failure::Failure;
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// The largest script of a scripted model, in bytes.
+const MAX_SCRIPT: u64 = 16 << 20;
+
+/// A plan's source, and what it may use.
+pub(crate) struct Plan {
+    pub(crate) path: PathBuf,
+    pub(crate) source: String,
+    config: Option<Config>,
+    capabilities: Capabilities,
+    models: BTreeMap<String, String>,
+}
+
+/// A plan that is ready to run.
+pub(crate) struct Ready {
+    pub(crate) program: Program,
+    pub(crate) target: Target,
+    pub(crate) limits: Limits,
+}
+
+impl Plan {
+    /// Reads everything that belongs to `target`. Writes nothing.
+    pub(crate) fn load(
+        target: &Path,
+        config: Option<&Path>,
+        models: &[String],
+    ) -> Result<Self, Failure> {
+        let path = find_plan(target)?;
+        let source = read_text(&path, MAX_FILE)?;
+        let config = find_config(&path, config)?;
+        let models = split_models(models)?;
+        let capabilities = capabilities(config.as_ref(), &models)?;
+        Ok(Self {
+            path,
+            source,
+            config,
+            capabilities,
+            models,
+        })
+    }
+
+    /// Checks the source against the capabilities.
+    pub(crate) fn compile(&self) -> Result<Compiled, Failure> {
+        let names = self
+            .capabilities
+            .snapshot()
+            .map_err(|error| Failure::of(&error))?;
+        Ok(compile(&self.source, &names))
+    }
+
+    /// Makes it a program.
+    pub(crate) fn ready(self) -> Result<Ready, Failure> {
+        let compiled = self.compile()?;
+        let Some(blueprint) = compiled.blueprint else {
+            return Err(self.rejected(&compiled));
+        };
+        let program = Program::lower(&blueprint, &self.capabilities)
+            .map_err(|error| Failure::of(&error).at(self.path.display().to_string()))?;
+        let limits = self
+            .config
+            .as_ref()
+            .map(|config| config.limits)
+            .unwrap_or_default();
+        Ok(Ready {
+            program,
+            limits,
+            target: self.target()?,
+        })
+    }
+
+    fn rejected(&self, compiled: &Compiled) -> Failure {
+        let name = self.path.display().to_string();
+        let mut errors = compiled
+            .diagnostics
+            .iter()
+            .filter(|d| d.severity == Severity::Error);
+        let Some(first) = errors.next() else {
+            return Failure::internal(&"a plan without errors did not compile");
+        };
+        let mut failure = Failure::new(first.code, first.message.clone())
+            .at(format!("{name}:{}:{}", first.line, first.column));
+        failure.hint.clone_from(&first.help);
+        let shown = compiled.diagnostics.iter();
+        failure.details = shown.map(|d| d.render(&name, &self.source)).collect();
+        failure
+    }
+
+    fn target(&self) -> Result<Target, Failure> {
+        let config = self
+            .config
+            .as_ref()
+            .map(|config| absolute(&config.path))
+            .transpose()?;
+        Ok(Target {
+            plan: absolute(&self.path)?,
+            config,
+            models: self.models.clone(),
+        })
+    }
+}
+
+fn absolute(path: &Path) -> Result<String, Failure> {
+    let whole = std::path::absolute(path).map_err(|error| Failure::unreadable(path, &error))?;
+    whole.into_os_string().into_string().map_err(|path| {
+        let path = Path::new(&path).display().to_string();
+        Failure::new(Code::NotUtf8, format!("the path `{path}` is not UTF-8"))
+    })
+}
+
+fn find_plan(target: &Path) -> Result<PathBuf, Failure> {
+    let is_plan = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "rag");
+    if !target.is_dir() {
+        return Ok(target.to_owned());
+    }
+    let entries = fs::read_dir(target).map_err(|error| Failure::unreadable(target, &error))?;
+    let mut plans: Vec<_> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(is_plan)
+        .collect();
+    plans.sort();
+    let found = plans.len();
+    match plans.pop() {
+        Some(plan) if found == 1 => Ok(plan),
+        _ => {
+            let message = format!("`{}` holds {found} .rag files, not one", target.display());
+            Err(Failure::new(Code::FileUnreadable, message).hint("name the .rag file itself"))
+        }
+    }
+}
+
+/// Reads a bounded UTF-8 file.
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
+    let unreadable = |error| Failure::unreadable(path, &error);
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(unreadable)?;
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    text(bytes, limit, &path.display().to_string())
+}
+
+/// Takes bytes from `name` as bounded UTF-8 text.
+pub(crate) fn text(bytes: Vec<u8>, limit: u64, name: &str) -> Result<String, Failure> {
+    if bytes.len() as u64 > limit {
+        let message = format!("`{name}` has more than {limit} bytes");
+        return Err(Failure::new(Code::TooLarge, message));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(Code::NotUtf8, format!("`{name}` is not UTF-8 at byte {at}"))
+            .hint("save it as UTF-8")
+    })
+}
+
+fn find_config(plan: &Path, given: Option<&Path>) -> Result<Option<Config>, Failure> {
+    if let Some(path) = given {
+        return Ok(Some(Config::load(path)?));
+    }
+    let folder = match plan.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let folder = std::path::absolute(folder).map_err(|e| Failure::unreadable(folder, &e))?;
+    Ok(Config::find(&folder)
+        .map(|path| Config::load(&path))
+        .transpose()?)
+}
+
+fn split_models(models: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let pairs = models.iter().map(|given| match given.split_once('=') {
+        Some((alias, spec)) if !alias.is_empty() => Ok((alias.to_owned(), anchored(spec)?)),
+        _ => Err(Failure::new(
+            Code::Usage,
+            format!("`--model {given}` is not ALIAS=SPEC"),
+        )),
+    });
+    pairs.collect()
+}
+
+/// A specification from the command line, whose paths start at the current folder.
+fn anchored(spec: &str) -> Result<String, Failure> {
+    match spec.split_once(':') {
+        Some(("scripted", path)) => Ok(format!("scripted:{}", absolute(Path::new(path))?)),
+        _ => Ok(spec.to_owned()),
+    }
+}
+
+fn capabilities(
+    config: Option<&Config>,
+    models: &BTreeMap<String, String>,
+) -> Result<Capabilities, Failure> {
+    let mut capabilities = Capabilities::default();
+    if let Some(config) = config {
+        let own = config
+            .models
+            .iter()
+            .filter(|entry| !models.contains_key(&entry.alias));
+        for entry in own {
+            let place = format!(
+                "{}:{}:{}",
+                config.path.display(),
+                entry.at.line,
+                entry.at.column
+            );
+            let model =
+                model(&entry.spec, &config.folder).map_err(|failure| match &failure.place {
+                    Some(_) => failure,
+                    None => failure.at(place),
+                })?;
+            capabilities.model(&*entry.alias, model);
+        }
+        add_tools(&mut capabilities, config)?;
+    }
+    for (alias, spec) in models {
+        capabilities.model(alias.as_str(), model(spec, Path::new("."))?);
+    }
+    Ok(capabilities)
+}
+
+fn model(spec: &str, folder: &Path) -> Result<Arc<dyn Model>, Failure> {
+    match spec.split_once(':') {
+        Some(("scripted", path)) if !path.is_empty() => {
+            let file = folder.join(path);
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let source = read_text(&file, MAX_SCRIPT)?;
+            let model = ScriptedModel::from_toml(&format!("scripted:{name}"), &source)
+                .map_err(|error| Failure::of(&error).at(file.display().to_string()))?;
+            Ok(Arc::new(model))
+        }
+        _ => Err(
+            Failure::new(Code::ModelSpec, format!("`{spec}` is not a model"))
+                .hint("known is `scripted:PATH`"),
+        ),
+    }
+}
+
+fn add_tools(capabilities: &mut Capabilities, config: &Config) -> Result<(), Failure> {
+    let mut databases = BTreeMap::new();
+    for source in &config.data {
+        let place = format!(
+            "{}:{}:{}",
+            config.path.display(),
+            source.at.line,
+            source.at.column
+        );
+        let database = Database::new(&config.folder, &source.name, &source.seed)
+            .and_then(|database| database.check_seed().map(|()| database))
+            .map_err(|error| Failure::of(&error).at(place))?;
+        databases.insert(source.name.as_str(), Arc::new(database));
+    }
+    for declared in &config.tools {
+        let Some(database) = databases.get(declared.data.as_str()) else {
+            continue;
+        };
+        let tool = SqlTool::new(declaration(declared, Arc::clone(database))).map_err(|error| {
+            let at = declared.sql_at;
+            let place = format!("{}:{}:{}", config.path.display(), at.line, at.column);
+            Failure::of(&error).at(place)
+        })?;
+        capabilities.tool(Arc::new(tool));
+    }
+    Ok(())
+}
+
+fn declaration(declared: &SqlDeclaration, database: Arc<Database>) -> Declaration {
+    Declaration {
+        name: declared.name.clone(),
+        description: declared.description.clone(),
+        input_schema: declared.arguments.clone(),
+        sql: declared.sql.clone(),
+        effect: declared.effect,
+        approval: declared.approval,
+        ask: declared.ask.clone(),
+        rows: declared.rows,
+        timeout: declared.timeout,
+        max_output_bytes: declared.max_output_bytes,
+        database,
+    }
+}

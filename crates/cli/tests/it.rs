@@ -1,0 +1,18 @@
+//! The `rag` program, as people and scripts meet it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod architecture;
+mod bench;
+mod contract;
+mod errors;
+mod hostile;
+mod kill;
+mod mistakes;
+mod processes;
