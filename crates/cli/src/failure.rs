@@ -22,6 +22,8 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// What is pending, where the thread waits.
     pub(crate) pending: Option<Box<Report>>,
+    /// The thread whose resume is the way on.
+    pub(crate) resume: Option<String>,
     /// Diagnostics that were rendered already.
     pub(crate) details: Vec<String>,
     exit: u8,
@@ -35,6 +37,7 @@ impl Failure {
             place: None,
             hint: None,
             pending: None,
+            resume: None,
             details: Vec::new(),
             exit: MISTAKE,
         }
@@ -119,6 +122,10 @@ impl From<RunError> for Failure {
         let failure = Self::of(&error);
         match error {
             RunError::Journal(error) => error.into(),
+            RunError::Unfinished { thread } => Self {
+                resume: Some(thread.to_string()),
+                ..failure
+            },
             RunError::Suspended { report } => Self {
                 pending: Some(report),
                 exit: 3,

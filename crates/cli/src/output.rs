@@ -85,6 +85,14 @@ impl Output {
 
     /// Why nothing came of a command.
     pub(crate) fn failure(&self, failure: &Failure) {
+        let mut failure = failure.clone();
+        if let Some(thread) = &failure.resume {
+            failure.hint = Some(format!("go on with `{}`", self.resume.line(thread, &[])));
+        }
+        self.told(&failure);
+    }
+
+    fn told(&self, failure: &Failure) {
         if self.json {
             self.stdout(&json::failure(failure, &self.resume));
             return;

@@ -68,8 +68,6 @@ codes! {
     Usage = "RAG0001", "The command line is not valid";
     FileUnreadable = "RAG0002", "A file cannot be read";
     NotUtf8 = "RAG0003", "A file is not UTF-8";
-    NoConfiguration = "RAG0004", "No configuration was found";
-    OutputFailed = "RAG0005", "The output cannot be written";
 
     Syntax = "RAG0101", "The plan has a syntax error";
     UnknownTool = "RAG0102", "The plan names an unknown tool";
@@ -127,7 +125,6 @@ codes! {
     PolicyConfiguration = "RAG0507", "A policy's configuration is not valid";
 
     ToolFailed = "RAG0601", "A tool failed";
-    ToolInDoubt = "RAG0602", "It is unknown whether a tool call took effect";
     ToolNotExecuted = "RAG0603", "A tool call was not executed";
     ToolArguments = "RAG0604", "A tool call's arguments are not valid";
     ToolDenied = "RAG0605", "A tool call was denied";

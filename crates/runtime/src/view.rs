@@ -2,13 +2,13 @@
 
 use rustagents_core::{
     ask::{Answer, Ask},
-    ids::{Branch, Namespace, RunId, ThreadId},
+    ids::{AskId, Branch, Namespace, RunId, ThreadId},
     journal::{Journal, JournalError, Record, kind},
     log::ThreadLog,
 };
 
 use crate::{
-    record::{RunClosed, RunOpened},
+    record::{RunClosed, RunOpened, RunSuspended},
     report::{Report, Status},
 };
 
@@ -27,6 +27,7 @@ pub struct ThreadView {
     pub phase: Phase,
     /// Every question of the run, with its answer.
     pub asks: Vec<(Ask, Option<Answer>)>,
+    waited_for: Vec<AskId>,
     log: ThreadLog,
 }
 
@@ -84,6 +85,13 @@ impl ThreadView {
                 Ok((ask, answer))
             })
             .collect::<Result<Vec<_>, JournalError>>()?;
+        let suspended = log
+            .commits(&branch, &root)
+            .rfind(|record| record.is(kind::RUN_SUSPENDED));
+        let waited_for = match suspended {
+            Some(record) => record.decode::<RunSuspended>(kind::RUN_SUSPENDED)?.asks,
+            None => Vec::new(),
+        };
         let phase = match log.commits(&branch, &root).next_back() {
             Some(last) if last.is(kind::RUN_CLOSED) => {
                 Phase::Closed(last.decode(kind::RUN_CLOSED)?)
@@ -99,16 +107,19 @@ impl ThreadView {
             attempts,
             phase,
             asks,
+            waited_for,
             log,
         }))
     }
 
-    /// The questions that nobody has answered.
+    /// The questions that nobody has answered, in the order in which the run
+    /// last waited for them.
     pub fn pending(&self) -> impl Iterator<Item = &Ask> {
-        self.asks
-            .iter()
-            .filter(|(_, answer)| answer.is_none())
-            .map(|(ask, _)| ask)
+        let open = self.asks.iter().filter(|(_, answer)| answer.is_none());
+        let mut open: Vec<_> = open.map(|(ask, _)| ask).collect();
+        let place = |ask: &&Ask| self.waited_for.iter().position(|id| *id == ask.id);
+        open.sort_by_key(|ask| place(ask).unwrap_or(usize::MAX));
+        open.into_iter()
     }
 
     /// The log behind the view.
