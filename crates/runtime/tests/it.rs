@@ -1,1 +1,14 @@
+//! Behaviour of runs: starting, refusing, resuming, counting.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod bench;
+mod crash;
+mod decisions;
+mod lifecycle;
