@@ -23,9 +23,9 @@ pub(crate) struct Failure {
     /// What is pending, where the thread waits.
     pub(crate) pending: Option<Box<Report>>,
     /// The thread whose resume is the way on.
-    pub(crate) resume: Option<String>,
+    pub(crate) resume: Option<Box<str>>,
     /// Diagnostics that were rendered already.
-    pub(crate) details: Vec<String>,
+    pub(crate) details: Box<[String]>,
     exit: u8,
 }
 
@@ -38,7 +38,7 @@ impl Failure {
             hint: None,
             pending: None,
             resume: None,
-            details: Vec::new(),
+            details: Box::default(),
             exit: MISTAKE,
         }
     }
@@ -123,7 +123,7 @@ impl From<RunError> for Failure {
         match error {
             RunError::Journal(error) => error.into(),
             RunError::Unfinished { thread } => Self {
-                resume: Some(thread.to_string()),
+                resume: Some(thread.as_str().into()),
                 ..failure
             },
             RunError::Suspended { report } => Self {

@@ -4,7 +4,7 @@
 mod json;
 mod person;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use rustagents_core::event::Events;
@@ -74,11 +74,20 @@ impl Output {
     /// What a run came to.
     pub(crate) fn report(&self, report: &Report) {
         if self.json {
-            self.stdout(&json::report(report, &self.resume));
+            put(std::io::stdout(), &json::report(report, &self.resume));
             return;
         }
         if let Some(answer) = person::answer(report) {
-            self.stdout(&answer);
+            // A pipe gets the bytes as they are, a screen what is safe to show.
+            let screen = std::io::stdout().is_terminal();
+            put(
+                std::io::stdout(),
+                &if screen {
+                    person::shown(&answer)
+                } else {
+                    answer
+                },
+            );
         }
         self.stderr(&person::report(report, &self.resume));
     }
@@ -94,7 +103,7 @@ impl Output {
 
     fn told(&self, failure: &Failure) {
         if self.json {
-            self.stdout(&json::failure(failure, &self.resume));
+            put(std::io::stdout(), &json::failure(failure, &self.resume));
             return;
         }
         self.stderr(&person::failure(failure));
@@ -107,7 +116,7 @@ impl Output {
     pub(crate) fn checked(&self, checked: &[Checked]) -> bool {
         let found = checked.iter().any(|plan| !plan.diagnostics.is_empty());
         if self.json {
-            self.stdout(&json::checked(checked));
+            put(std::io::stdout(), &json::checked(checked));
         } else {
             for plan in checked {
                 for diagnostic in &plan.diagnostics {

@@ -70,9 +70,10 @@ impl<'a> Driver<'a> {
             done: Vec::new(),
             next: self.graph.first(number)?,
         };
-        Ok(self
-            .commit(position, checkpoint, &messages, &mut opening)
-            .await?)
+        write_checkpoint(&checkpoint, &messages, &mut opening);
+        let opened = self.moved(position, checkpoint, &messages)?;
+        self.record(opening, &opened).await?;
+        Ok(opened)
     }
 
     pub(crate) async fn drive(
@@ -93,9 +94,13 @@ impl<'a> Driver<'a> {
             }
             let mut step = self.run_tasks(&at).await;
             at = match step.stop() {
-                None => match self.advance(&at, step, frame).await? {
-                    Ok(next) => next,
-                    Err((node, error)) => return self.fail(&at, node, &error, frame).await,
+                None => match self.advance(at, step, frame).await? {
+                    Advanced::To(next) => next,
+                    Advanced::Refused(at, error) => {
+                        let first = at.tasks.first().map(|task| task.node.clone());
+                        let node = first.unwrap_or_else(|| NodeName::from(""));
+                        return self.fail(&at, node, &error, frame).await;
+                    }
                 },
                 Some(Stop::Halt(Halt::Budget(exceeded))) => {
                     return self.close(&at, Outcome::Budget(exceeded), frame).await;
@@ -261,28 +266,18 @@ impl<'a> Driver<'a> {
     /// Commits the step, and what closes the run where nothing follows.
     async fn advance(
         &self,
-        at: &Position,
+        at: Position,
         step: Superstep,
         frame: &dyn Frame,
-    ) -> Result<Result<Position, (NodeName, NodeError)>, Halt> {
-        let writes: Vec<_> = at
-            .tasks
-            .iter()
-            .cloned()
-            .zip(step.writes.into_iter().flatten())
-            .collect();
+    ) -> Result<Advanced, Halt> {
+        let tasks = at.tasks.iter().cloned();
+        let writes: Vec<_> = tasks.zip(step.writes.into_iter().flatten()).collect();
         let number = at.checkpoint + 1;
         let decided = Compiled::reduce(&writes)
             .and_then(|deltas| Ok((deltas, self.graph.follow(&writes, number)?)));
         let (deltas, next) = match decided {
             Ok(decided) => decided,
-            Err(error) => {
-                let node = at
-                    .tasks
-                    .first()
-                    .map_or_else(|| NodeName::from(""), |t| t.node.clone());
-                return Ok(Err((node, refused(&error))));
-            }
+            Err(error) => return Ok(Advanced::Refused(at, refused(&error))),
         };
         let checkpoint = Checkpoint {
             checkpoint: number,
@@ -292,73 +287,53 @@ impl<'a> Driver<'a> {
             done: at.tasks.iter().map(|task| task.task.clone()).collect(),
             next,
         };
-        let mut closing = Write::new();
-        if checkpoint.next.is_empty() {
-            let state = self.changed(at, &checkpoint, &step.messages)?;
-            let outcome = Outcome::Completed;
+        let mut write = Write::new();
+        write_checkpoint(&checkpoint, &step.messages, &mut write);
+        let next = self.moved(at, checkpoint, &step.messages)?;
+        if next.tasks.is_empty() {
+            let (outcome, state) = (Outcome::Completed, Arc::clone(&next.state));
             frame.close(
                 &GraphEnd {
                     outcome,
                     state,
-                    steps: checkpoint.step,
+                    steps: next.step,
                 },
-                &mut closing,
+                &mut write,
             );
         }
-        let mut write = Write::new();
-        write_checkpoint(&checkpoint, &step.messages, &mut write);
-        write.merge(closing);
-        self.scope.append(write).await?;
-        Ok(Ok(self.moved(at, checkpoint, &step.messages)?))
+        self.record(write, &next).await?;
+        Ok(Advanced::To(next))
     }
 
-    async fn commit(
-        &self,
-        at: Position,
-        checkpoint: Checkpoint,
-        messages: &[Arc<Message>],
-        write: &mut Write,
-    ) -> Result<Position, Halt> {
-        let mut write = std::mem::take(write);
-        write_checkpoint(&checkpoint, messages, &mut write);
+    async fn record(&self, write: Write, at: &Position) -> Result<(), Halt> {
         self.scope.append(write).await?;
-        self.moved(&at, checkpoint, messages)
+        self.scope.emit(|| Event::CheckpointSaved {
+            checkpoint: at.checkpoint,
+        });
+        Ok(())
     }
 
+    /// Where the graph stands after `checkpoint`. The same `apply` that reads a
+    /// log back; the state is changed in place, since no task holds it any more.
     fn moved(
         &self,
-        at: &Position,
+        mut at: Position,
         checkpoint: Checkpoint,
         messages: &[Arc<Message>],
     ) -> Result<Position, Halt> {
-        let state = self.changed(at, &checkpoint, messages)?;
-        let number = checkpoint.checkpoint;
-        self.scope
-            .emit(|| Event::CheckpointSaved { checkpoint: number });
-        let (step, tasks) = (checkpoint.step, checkpoint.next);
-        Ok(Position {
-            state,
-            checkpoint: number,
-            step,
-            tasks,
-        })
-    }
-
-    /// The state after `checkpoint`. The same `apply` that reads a log back.
-    fn changed(
-        &self,
-        at: &Position,
-        checkpoint: &Checkpoint,
-        messages: &[Arc<Message>],
-    ) -> Result<Arc<crate::state::State>, Halt> {
-        let mut state = (*at.state).clone();
+        let state = Arc::make_mut(&mut at.state);
         for (channel, delta) in &checkpoint.deltas {
             state.apply(channel, delta, |id| {
                 let fresh = messages.iter().find(|message| message.id == *id).cloned();
                 fresh.map_or_else(|| self.scope.message(id), Ok)
             })?;
         }
-        Ok(Arc::new(state))
+        Ok(Position {
+            state: at.state,
+            checkpoint: checkpoint.checkpoint,
+            step: checkpoint.step,
+            tasks: checkpoint.next,
+        })
     }
 
     async fn fail(
@@ -406,6 +381,13 @@ impl<'a> Driver<'a> {
         self.scope.append(write).await?;
         Ok(end)
     }
+}
+
+/// Where a finished superstep led.
+enum Advanced {
+    To(Position),
+    /// Its writes cannot be taken; nothing of them is recorded.
+    Refused(Position, NodeError),
 }
 
 /// Why a superstep is not committed.

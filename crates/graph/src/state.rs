@@ -1,6 +1,9 @@
 //! The state of a graph: named channels of JSON values and messages.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use rustagents_core::{
     ids::MessageId,
@@ -51,7 +54,14 @@ pub enum Delta {
 enum Channel {
     Value(Option<Arc<Value>>),
     List(Vec<Arc<Value>>),
-    Messages(Vec<Arc<Message>>),
+    Messages(Conversation),
+}
+
+/// Messages in order, each once.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Conversation {
+    messages: Vec<Arc<Message>>,
+    known: HashSet<MessageId>,
 }
 
 /// The committed state. Cloning shares the values.
@@ -86,7 +96,7 @@ impl State {
         let empty = |reducer| match reducer {
             Reducer::Overwrite => Channel::Value(None),
             Reducer::Append => Channel::List(Vec::new()),
-            Reducer::Messages => Channel::Messages(Vec::new()),
+            Reducer::Messages => Channel::Messages(Conversation::default()),
         };
         let channels = channels.into_iter();
         Self {
@@ -115,7 +125,7 @@ impl State {
     /// The messages of a messages channel.
     pub fn messages(&self, channel: &str) -> &[Arc<Message>] {
         match self.channels.get(channel) {
-            Some(Channel::Messages(messages)) => messages,
+            Some(Channel::Messages(conversation)) => &conversation.messages,
             _ => &[],
         }
     }
@@ -172,10 +182,10 @@ impl State {
             (Channel::List(items), Delta::Append(new)) => {
                 items.extend(new.iter().cloned().map(Arc::new));
             }
-            (Channel::Messages(messages), Delta::Messages(ids)) => {
+            (Channel::Messages(conversation), Delta::Messages(ids)) => {
                 for id in ids {
-                    if !messages.iter().rev().any(|known| known.id == *id) {
-                        messages.push(message(id)?);
+                    if conversation.known.insert(id.clone()) {
+                        conversation.messages.push(message(id)?);
                     }
                 }
             }
@@ -194,7 +204,8 @@ impl State {
         let channel = |content: &Channel| match content {
             Channel::Value(value) => value.as_deref().cloned().unwrap_or(Value::Null),
             Channel::List(items) => items.iter().map(|item| (**item).clone()).collect(),
-            Channel::Messages(messages) => messages
+            Channel::Messages(conversation) => conversation
+                .messages
                 .iter()
                 .map(|m| serde_json::to_value(&**m).unwrap_or_default())
                 .collect(),

@@ -141,19 +141,21 @@ impl Bench {
     }
 
     pub(crate) async fn count(&self, kind: Kind) -> usize {
-        let log = ThreadLog::load(&*self.journal, &Self::thread())
-            .await
-            .unwrap();
+        let log = self.log().await;
         log.records()
             .iter()
             .filter(|record| record.is(kind))
             .count()
     }
 
-    pub(crate) async fn has_fact(&self, key: &str) -> bool {
-        let log = ThreadLog::load(&*self.journal, &Self::thread())
+    pub(crate) async fn log(&self) -> ThreadLog {
+        ThreadLog::load(&*self.journal, &Self::thread())
             .await
-            .unwrap();
+            .unwrap()
+    }
+
+    pub(crate) async fn has_fact(&self, key: &str) -> bool {
+        let log = self.log().await;
         log.fact(&Branch::main(), &FactKey::from(key)).is_some()
     }
 }

@@ -12,4 +12,5 @@ mod asks;
 mod bench;
 mod builder;
 mod crash;
+mod growth;
 mod steps;

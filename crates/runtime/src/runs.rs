@@ -108,7 +108,7 @@ impl Runtime {
             Some(thread) => thread.clone(),
             None => self.fresh_thread()?,
         };
-        self.check_input(program, &start)?;
+        check_input(program, &start)?;
         self.wait_until_free(&thread).await?;
         refuse_unfinished(&thread, ThreadView::load(&*self.journal, &thread).await?)?;
         let claim = self.claim(&thread).await?;
@@ -322,22 +322,6 @@ impl Runtime {
         Ok(())
     }
 
-    fn check_input(&self, program: &Program, start: &Start) -> Result<(), RunError> {
-        if start.input.is_some() && program.conversation().is_none() {
-            return Err(RunError::NoConversation);
-        }
-        let state = program.graph().empty_state();
-        for (channel, value) in &start.set {
-            state
-                .delta(channel, &Update::Value(value.clone()))
-                .map_err(|source| {
-                    let node = "--set".into();
-                    RunError::Open(OpenError::Input(ScheduleError::Update { node, source }))
-                })?;
-        }
-        Ok(())
-    }
-
     /// Whether what is pending still has its node and its tool.
     fn check_compatible(
         &self,
@@ -360,6 +344,22 @@ impl Runtime {
         }
         Ok(())
     }
+}
+
+fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
+    if start.input.is_some() && program.conversation().is_none() {
+        return Err(RunError::NoConversation);
+    }
+    let state = program.graph().empty_state();
+    for (channel, value) in &start.set {
+        state
+            .delta(channel, &Update::Value(value.clone()))
+            .map_err(|source| {
+                let node = "--set".into();
+                RunError::Open(OpenError::Input(ScheduleError::Update { node, source }))
+            })?;
+    }
+    Ok(())
 }
 
 /// What no longer fits a pending question about a call.

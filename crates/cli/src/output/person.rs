@@ -29,13 +29,16 @@ pub(super) fn progress(event: &Event, verbose: bool) -> Option<String> {
             summary,
             ..
         } => Some(format!(
-            "{GOOD}✔{GOOD:#} {:NAME$} {summary}  {DIM}{} ms{DIM:#}",
+            "{GOOD}✔{GOOD:#} {:NAME$} {}  {DIM}{} ms{DIM:#}",
             node.as_str(),
+            line(summary),
             took.as_millis()
         )),
-        Event::NodeFailed { node, message, .. } => {
-            Some(format!("{BAD}✘{BAD:#} {:NAME$} {message}", node.as_str()))
-        }
+        Event::NodeFailed { node, message, .. } => Some(format!(
+            "{BAD}✘{BAD:#} {:NAME$} {}",
+            node.as_str(),
+            line(message)
+        )),
         Event::NodeSuspended { asks, .. } => {
             let lines = asks.iter().map(waiting).collect::<Vec<_>>();
             Some(lines.join("\n"))
@@ -55,7 +58,7 @@ fn waiting(ask: &Ask) -> String {
     format!(
         "{WAIT}⏸{WAIT:#} {:NAME$} {}{}",
         ask.node.as_str(),
-        ask.prompt,
+        line(&ask.prompt),
         call.unwrap_or_default()
     )
 }
@@ -74,7 +77,8 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
     if let Some(error) = &report.error {
         lines.push(format!(
             "{BAD}error[{}]{BAD:#}: {}",
-            error.code, error.message
+            error.code,
+            line(&error.message)
         ));
     }
     match report.status {
@@ -90,7 +94,7 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
         _ => {}
     }
     if let Some(hint) = report.hint.as_ref().filter(|_| report.error.is_some()) {
-        lines.push(format!("hint: {hint}"));
+        lines.push(format!("hint: {}", line(hint)));
     }
     lines.join("\n")
 }
@@ -100,11 +104,12 @@ fn suspended(report: &Report, resume: &Resume) -> Vec<String> {
     let count = plural(report.asks.len(), "answer");
     let mut lines = vec![format!("{WAIT}thread {thread} waits for {count}{WAIT:#}")];
     for ask in &report.asks {
-        lines.push(format!("  {}  {}", ask.id, ask.prompt));
+        lines.push(format!("  {}  {}", ask.id, line(&ask.prompt)));
         if let Some(subject) = ask.call() {
             lines.push(format!(
                 "    {DIM}{} {}{DIM:#}",
-                subject.tool, subject.arguments
+                subject.tool,
+                line(&subject.arguments.to_string())
             ));
         }
         if let Subject::InDoubt(subject) = &ask.subject {
@@ -129,18 +134,56 @@ pub(super) fn failure(failure: &Failure) -> String {
     }
     let mut lines = vec![format!(
         "{BAD}error[{}]{BAD:#}: {}",
-        failure.code, failure.message
+        failure.code,
+        line(&failure.message)
     )];
     if let Some(place) = &failure.place {
         lines.push(format!("  --> {place}"));
     }
     if let Some(hint) = &failure.hint {
-        lines.push(format!("hint: {hint}"));
+        lines.push(format!("hint: {}", line(hint)));
     }
     lines.join("\n")
+}
+
+/// Text from outside as a terminal may show it: what could move the cursor, or
+/// change the order in which it is read, becomes its escape.
+pub(super) fn shown(text: &str) -> String {
+    escaped(text, |c| c == '\n' || c == '\t')
+}
+
+/// Text from outside that must stay on its line.
+fn line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> String {
+    let reorders = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if (c.is_control() && !harmless(c)) || reorders(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// `1 plan`, `2 plans`.
 pub(super) fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_fake_a_screen_is_escaped() {
+        assert_eq!(shown("a\u{1b}[2Jb\nc\u{9b}d"), "a\\u{1b}[2Jb\nc\\u{9b}d");
+        assert_eq!(line("go on with:\n  rag\r"), "go on with:\\u{a}  rag\\u{d}");
+        assert_eq!(line("1\u{202e}00"), "1\\u{202e}00");
+        assert_eq!(line("129,00 € für Ü"), "129,00 € für Ü");
+    }
 }
