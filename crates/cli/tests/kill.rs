@@ -249,11 +249,11 @@ fn killed_at_every_write_of_the_second_resume() {
 #[test]
 fn killed_at_any_moment() {
     let expected = undisturbed();
-    for tenths in (0..60).step_by(4) {
+    for moment in (0_u64..60).step_by(4) {
         let mut desk = Desk::new();
         let mut child = desk.spawn(&["run", ".", "--thread", "demo", "--input", REFUND, "--json"]);
         // Where the kill lands does not matter; that it lands in many places does.
-        std::thread::sleep(Duration::from_micros(u64::from(tenths as u32) * 1_000));
+        std::thread::sleep(Duration::from_millis(moment));
         child.kill().unwrap();
         child.wait().unwrap();
         let resumed = desk.resume(&[]);
@@ -265,7 +265,7 @@ fn killed_at_any_moment() {
         }
         assert_eq!(resumed.status, Some(3), "{resumed:?}");
         let said = to_the_end(&desk, resumed);
-        assert_eq!(project(&desk, &said), expected, "killed after {tenths} ms");
+        assert_eq!(project(&desk, &said), expected, "killed after {moment} ms");
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Compiled {
 /// assert!(compiled.blueprint.is_none());
 /// assert_eq!(
 ///     compiled.diagnostics[0].render("hello.rag", source),
-///     r#"hello.rag:4:35: error[RAG0103]: unknown model `defualt`
+///     r#"hello.rag:4:34: error[RAG0103]: unknown model `defualt`
 ///   |
 /// 4 |   node greet { kind agent  model "defualt"  prompt "Greet."  next END }
 ///   |                                  ^^^^^^^^^

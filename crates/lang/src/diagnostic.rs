@@ -72,15 +72,16 @@ impl Diagnostic {
     pub fn render(&self, path: &str, source: &str) -> String {
         let number = self.line.to_string();
         let gutter = " ".repeat(number.len());
-        let mut text = format!("{path}:{self}");
+        let mut lines = vec![format!("{path}:{self}")];
         if let Some(excerpt) = excerpt::excerpt(source, self.range) {
-            text += &format!("\n{gutter} |\n{number} | {}", excerpt.line);
-            text += &format!("\n{gutter} | {}", excerpt.marks);
+            lines.push(format!("{gutter} |"));
+            lines.push(format!("{number} | {}", excerpt.line));
+            lines.push(format!("{gutter} | {}", excerpt.marks));
         }
         if let Some(help) = &self.help {
-            text += &format!("\n{gutter} = help: {help}");
+            lines.push(format!("{gutter} = help: {help}"));
         }
-        text
+        lines.join("\n")
     }
 }
 

@@ -21,8 +21,8 @@
 //! [`MAX_DIAGNOSTICS`] diagnostics and one marker come out, in the order of the
 //! source, errors before warnings where there is not room for both.
 //!
-//! Invariant: a syntax error is never the cause of a second diagnostic. Rules
-//! about what is missing look only where nothing can have been lost.
+//! Invariant: rules about what is missing look only where a syntax error cannot
+//! have hidden it, so one mistake is not reported twice.
 
 mod blueprint;
 mod compile;

@@ -79,6 +79,16 @@ impl Outline {
         self.channels.get(*self.channels_by_name.get(name)?)
     }
 
+    /// The nodes with which a run starts.
+    pub(crate) fn start_targets(&self) -> impl Iterator<Item = Name> {
+        self.starts.iter().flat_map(ast::Start::targets)
+    }
+
+    /// The nodes from which edges lead.
+    pub(crate) fn edge_sources(&self) -> impl Iterator<Item = Name> {
+        self.edges.iter().filter_map(ast::Edge::source)
+    }
+
     /// The names of the nodes.
     pub(crate) fn node_names(&self) -> impl Iterator<Item = &str> + Clone {
         self.nodes.iter().map(|node| node.name.text())

@@ -23,28 +23,25 @@ async fn drive(bench: &Bench) -> Option<Report> {
         }
         let ask = &report.asks[0];
         let call = ask.call().unwrap().call.to_string();
-        let decision = match &ask.subject {
-            Subject::Approval(_) => Decision::Approve { call, hash: None },
-            // Both clerks pay the same: the call in doubt happened if one more
-            // payment is in the world than results are recorded.
-            _ => {
-                let log = bench.log().await;
-                let paid = log.records().iter().filter(|record| {
-                    record.key().is_some_and(|key| {
-                        key.as_str().starts_with("call/") && key.as_str().ends_with("/result")
-                    })
-                });
-                if bench.world.changes().len() > paid.count() {
-                    let result = serde_json::json!({ "ok": true });
-                    Decision::Done { call, result }
-                } else {
-                    Decision::Repeat { call }
-                }
-            }
+        let decision = if matches!(ask.subject, Subject::Approval(_)) {
+            Decision::Approve { call, hash: None }
+        } else if bench.world.changes().len() > settled_calls(bench).await {
+            // Both clerks pay the same: a payment without a result is this one's.
+            let result = serde_json::json!({ "ok": true });
+            Decision::Done { call, result }
+        } else {
+            Decision::Repeat { call }
         };
         report = bench.resume(DESK, vec![decision]).await.ok()?;
     }
     panic!("no end after twenty resumes");
+}
+
+async fn settled_calls(bench: &Bench) -> usize {
+    let log = bench.log().await;
+    let keys = log.records().iter().filter_map(|record| record.key());
+    keys.filter(|key| key.as_str().starts_with("call/") && key.as_str().ends_with("/result"))
+        .count()
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[derive(Serialize)]
-struct Run {
+struct Outcome {
     schema: &'static str,
     status: Status,
     thread: Option<String>,
@@ -67,7 +67,7 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
         hint: report.hint.clone(),
         place: None,
     });
-    line(&run(report, resume, error))
+    line(&outcome(report, resume, error))
 }
 
 pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
@@ -78,8 +78,8 @@ pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
         place: failure.place.clone(),
     };
     line(&match &failure.pending {
-        Some(report) => run(report, resume, Some(error)),
-        None => Run {
+        Some(report) => outcome(report, resume, Some(error)),
+        None => Outcome {
             schema: "rag.run/1",
             status: Status::Failed,
             thread: None,
@@ -94,9 +94,9 @@ pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
     })
 }
 
-fn run(report: &Report, resume: &Resume, error: Option<Error>) -> Run {
+fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
     let thread = report.thread.to_string();
-    Run {
+    Outcome {
         schema: "rag.run/1",
         status: report.status,
         interrupts: report

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use rustagents_core::Code;
 use rustagents_syntax::{
     TextRange,
-    ast::{Name, NodeItem, Text},
+    ast::{Name, NodeItem, Setting, Text},
 };
 
 use super::Context;
@@ -27,7 +27,7 @@ type Spot = (String, TextRange);
 
 pub(super) fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let outline = context.outline;
-    let keys = outline.settings.iter().filter_map(|setting| setting.key());
+    let keys = outline.settings.iter().filter_map(Setting::key);
     check_list(report, keys.map(|key| spot(&key)), |name| {
         format!("the setting {name} is set twice")
     });

@@ -64,8 +64,10 @@ fn check_channels(outline: &Outline, report: &mut Report<'_>) {
 }
 
 fn check_starts(outline: &Outline, report: &mut Report<'_>) {
-    let targets = outline.starts.iter().flat_map(|start| start.targets());
-    for target in targets.filter(|target| target.text() == END) {
+    for target in outline
+        .start_targets()
+        .filter(|target| target.text() == END)
+    {
         misplaced(
             report,
             target.range(),
@@ -128,8 +130,10 @@ fn check_output(outline: &Outline, node: &Node, report: &mut Report<'_>) {
 }
 
 fn check_edges(outline: &Outline, report: &mut Report<'_>) {
-    let sources = outline.edges.iter().filter_map(|edge| edge.source());
-    for source in sources.filter(|source| !is_reserved(source.text())) {
+    for source in outline
+        .edge_sources()
+        .filter(|source| !is_reserved(source.text()))
+    {
         let Some(way) = outline.node(source.text()).and_then(Node::way) else {
             continue;
         };

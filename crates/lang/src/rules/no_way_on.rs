@@ -20,9 +20,7 @@ use crate::{
 pub(super) fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let outline = context.outline;
     let sources: HashSet<String> = outline
-        .edges
-        .iter()
-        .filter_map(|edge| edge.source())
+        .edge_sources()
         .map(|source| source.text().to_owned())
         .collect();
     for node in outline.nodes.iter().filter(|node| node.is_intact) {

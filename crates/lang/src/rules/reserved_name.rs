@@ -43,12 +43,11 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report<'_>) {
             });
         }
     }
-    let sources = context
+    for source in context
         .outline
-        .edges
-        .iter()
-        .filter_map(|edge| edge.source());
-    for source in sources.filter(|source| is_reserved(source.text())) {
+        .edge_sources()
+        .filter(|source| is_reserved(source.text()))
+    {
         report.error(Code::ReservedName, source.range(), || {
             if source.text() == END {
                 Wording::new("no edge leads from `END`")

@@ -44,7 +44,7 @@ mod tests {
         check(
             &source,
             &[
-                "RAG0104 unknown node `z` (known nodes: `a`, `b`, `c`)",
+                "RAG0104 unknown node `z` (known nodes: `a`, `b`, `c`, `END`)",
                 "RAG0101 expected a string, found `default` (strings are quoted: `\"default\"`)",
                 "RAG0109 the interrupt `c` has no `prompt` (add `prompt \"…\"`)",
             ],

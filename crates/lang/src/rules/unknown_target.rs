@@ -23,7 +23,7 @@ pub(super) fn check(context: &Context<'_>, report: &mut Report<'_>) {
     if !outline.is_whole {
         return;
     }
-    for start in outline.starts.iter().flat_map(|start| start.targets()) {
+    for start in outline.start_targets() {
         check_target(outline, &start, report);
     }
     for item in outline.nodes.iter().flat_map(|node| &node.items) {
