@@ -62,8 +62,6 @@ pub enum End {
     SettledDone,
     /// A person said that it was not executed.
     SettledNotDone,
-    /// The answer that it stands in was refused.
-    Refused,
 }
 
 /// What is recorded about a call.

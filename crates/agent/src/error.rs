@@ -54,7 +54,7 @@ pub enum AgentError {
         message: String,
     },
     /// A policy's configuration is illegal.
-    #[error("the policy is not valid: {reason}")]
+    #[error("the agent cannot be built: {reason}")]
     PolicyConfigInvalid {
         /// The rule that it breaks.
         reason: &'static str,

@@ -116,6 +116,9 @@ impl Coded for Problem {
 
     fn hint(&self) -> Option<String> {
         match self {
+            Self::UnknownTool { offered, .. } if offered.is_empty() => {
+                Some("no tools are offered".into())
+            }
             Self::UnknownTool { offered, .. } => Some(format!("offered: {}", offered.join(", "))),
             Self::UnknownLabel { labels, .. } => Some(format!("labels: {}", labels.join(", "))),
             _ => None,

@@ -144,8 +144,14 @@ pub(crate) enum Move {
         usage: Option<Usage>,
     },
     Observe(Observations),
-    Fail(AgentError),
-    Interrupt(String),
+    Fail {
+        error: AgentError,
+        usage: Option<Usage>,
+    },
+    Interrupt {
+        reason: String,
+        usage: Option<Usage>,
+    },
 }
 
 impl Move {
@@ -155,7 +161,8 @@ impl Move {
             Self::Act { usage, .. } | Self::Complete { usage, .. } | Self::Repair { usage, .. } => {
                 (true, *usage)
             }
-            Self::Observe(_) | Self::Fail(_) | Self::Interrupt(_) => (false, None),
+            Self::Fail { usage, .. } | Self::Interrupt { usage, .. } => (usage.is_some(), *usage),
+            Self::Observe(_) => (false, None),
         }
     }
 }
@@ -209,10 +216,16 @@ pub(crate) fn apply<T, P>(
             Any::Thinking(at.rethink())
         }
         (Any::Acting(at), Move::Observe(results)) => Any::Observing(at.observe(&results)),
-        (Any::Thinking(at), Move::Fail(error)) => Any::Failed(at.fail(error)),
-        (Any::Acting(at), Move::Fail(error)) => Any::Failed(at.fail(error)),
-        (Any::Thinking(at), Move::Interrupt(reason)) => Any::Interrupted(at.interrupt(reason)),
-        (Any::Acting(at), Move::Interrupt(reason)) => Any::Interrupted(at.interrupt(reason)),
+        (Any::Thinking(mut at), Move::Fail { error, usage }) => {
+            at.state_mut().answered(usage);
+            Any::Failed(at.fail(error))
+        }
+        (Any::Thinking(mut at), Move::Interrupt { reason, usage }) => {
+            at.state_mut().answered(usage);
+            Any::Interrupted(at.interrupt(reason))
+        }
+        (Any::Acting(at), Move::Fail { error, .. }) => Any::Failed(at.fail(error)),
+        (Any::Acting(at), Move::Interrupt { reason, .. }) => Any::Interrupted(at.interrupt(reason)),
         _ => return Err("a move that the phase does not know"),
     })
 }

@@ -66,7 +66,8 @@ fn usage(error: &clap::Error) -> ExitCode {
     if std::env::args_os().any(|argument| argument == "--json") {
         Output::new(&Common::json()).failure(&Failure::usage(error.to_string()));
     } else {
-        let _ = error.print();
+        let text = error.render().to_string();
+        Output::new(&Common::default()).usage(text.strip_prefix("error: ").unwrap_or(&text));
     }
     ExitCode::from(2)
 }

@@ -101,6 +101,15 @@ impl Output {
         self.told(&failure);
     }
 
+    /// What is wrong with a command line, with its usage.
+    pub(crate) fn usage(&self, text: &str) {
+        self.stderr(&format!(
+            "error[{}]: {}",
+            rustagents_core::Code::Usage,
+            text.trim_end()
+        ));
+    }
+
     fn told(&self, failure: &Failure) {
         if self.json {
             put(std::io::stdout(), &json::failure(failure, &self.resume));

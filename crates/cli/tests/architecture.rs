@@ -67,6 +67,7 @@ fn metadata() -> Metadata {
 /// The normal dependencies of each crate of ours.
 fn dependencies(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
     let packages = metadata.workspace_packages().into_iter();
+    let packages = packages.filter(|package| package.name.as_str() != "rustagents-bench");
     packages
         .map(|package| {
             let normal = package

@@ -258,7 +258,11 @@ fn killed_at_any_moment() {
         child.wait().unwrap();
         let resumed = desk.resume(&[]);
         if resumed.status == Some(2) {
-            assert_eq!(resumed.code(), "RAG0401");
+            assert_eq!(
+                resumed.code(),
+                "RAG0401",
+                "killed after {moment} ms: {resumed:?}"
+            );
             let (_, said) = play(&mut desk, None);
             assert_eq!(project(&desk, &said), expected);
             continue;

@@ -1,7 +1,9 @@
 //! Names of things: newtypes over shared text, validated where people type them.
 //!
-//! Threads and runs are named by people or by an [`Ids`] source. Everything
-//! inside a thread is derived from its position, so replay finds it again.
+//! Threads and runs are named by people or by an [`Ids`] source. Tasks and
+//! questions are named by their position; calls and messages are counted through
+//! the thread in the order in which they are recorded, and found again by the
+//! records that name them.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
@@ -73,7 +75,8 @@ text_ids! {
     Namespace;
     /// A node of a graph.
     NodeName;
-    /// One activation of a node, such as `refunds:2.0`: node, step, place in the step.
+    /// One activation of a node, such as `refunds:2.0`: node, number of the
+    /// checkpoint that names it, place in the step.
     TaskId;
     /// A tool call, such as `c-3`; unique in its thread.
     CallId;

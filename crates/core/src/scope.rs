@@ -159,6 +159,11 @@ impl Scope {
         MessageId::numbered(self.shared.messages.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// Whether a message is recorded, by this attempt or an earlier one.
+    pub fn is_recorded(&self, id: &MessageId) -> bool {
+        self.message(id).is_ok()
+    }
+
     /// A message that is recorded, by this attempt or an earlier one.
     ///
     /// # Errors

@@ -56,7 +56,7 @@ impl<'a> Driver<'a> {
     ) -> Result<Position, OpenError> {
         let number = position.checkpoint + 1;
         let node = NodeName::from("START");
-        let messages = messages(&input);
+        let messages = self.unrecorded(&input);
         let output = NodeOutput {
             writes: input,
             ..NodeOutput::default()
@@ -97,8 +97,10 @@ impl<'a> Driver<'a> {
                 None => match self.advance(at, step, frame).await? {
                     Advanced::To(next) => next,
                     Advanced::Refused(at, error) => {
-                        let first = at.tasks.first().map(|task| task.node.clone());
-                        let node = first.unwrap_or_else(|| NodeName::from(""));
+                        let node = at
+                            .tasks
+                            .last()
+                            .map_or_else(|| "".into(), |t| t.node.clone());
                         return self.fail(&at, node, &error, frame).await;
                     }
                 },
@@ -239,7 +241,7 @@ impl<'a> Driver<'a> {
             .graph
             .accept(&at.state, &task.node, &output)
             .map_err(|e| refused(&e))?;
-        let messages = messages(&output.writes);
+        let messages = self.unrecorded(&output.writes);
         if alone {
             step.messages = messages;
         } else {
@@ -303,6 +305,19 @@ impl<'a> Driver<'a> {
         }
         self.record(write, &next).await?;
         Ok(Advanced::To(next))
+    }
+
+    /// The messages in `writes` that are no rows yet; an agent's are.
+    fn unrecorded(&self, writes: &[(String, Update)]) -> Vec<Arc<Message>> {
+        let messages = writes.iter().filter_map(|(_, update)| match update {
+            Update::Messages(messages) => Some(messages.as_slice()),
+            Update::Value(_) => None,
+        });
+        messages
+            .flatten()
+            .filter(|message| !self.scope.is_recorded(&message.id))
+            .cloned()
+            .collect()
     }
 
     async fn record(&self, write: Write, at: &Position) -> Result<(), Halt> {
@@ -427,12 +442,4 @@ fn refused(error: &ScheduleError) -> NodeError {
         message: error.to_string(),
         hint: error.hint(),
     })
-}
-
-fn messages(writes: &[(String, Update)]) -> Vec<Arc<Message>> {
-    let messages = writes.iter().filter_map(|(_, update)| match update {
-        Update::Messages(messages) => Some(messages.as_slice()),
-        Update::Value(_) => None,
-    });
-    messages.flatten().cloned().collect()
 }

@@ -162,7 +162,7 @@ async fn two_writes_to_an_overwrite_channel_name_channel_and_tasks() {
     let end = Bench::new().attempt(&graph).await.unwrap();
     assert_eq!(
         failure(&end),
-        "b RAG0801: tasks b:1.0 and c:1.1 both wrote channel `topic` in one step"
+        "c RAG0801: tasks b:1.0 and c:1.1 both wrote channel `topic` in one step"
     );
     assert_eq!(end.state.value("topic"), None);
 }

@@ -15,9 +15,7 @@ use rustagents_core::{
     message::Message,
     scope::{Halt, RunShared, Scope, Write},
 };
-use rustagents_graph::{
-    Frame, GraphEnd, Outcome, Position, Update, graph::OpenError, schedule::ScheduleError,
-};
+use rustagents_graph::{Frame, GraphEnd, Outcome, Position, Update, graph::OpenError};
 use serde_json::Value;
 
 use crate::{
@@ -352,12 +350,7 @@ fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
     }
     let state = program.graph().empty_state();
     for (channel, value) in &start.set {
-        state
-            .delta(channel, &Update::Value(value.clone()))
-            .map_err(|source| {
-                let node = "--set".into();
-                RunError::Open(OpenError::Input(ScheduleError::Update { node, source }))
-            })?;
+        state.delta(channel, &Update::Value(value.clone()))?;
     }
     Ok(())
 }
@@ -449,6 +442,9 @@ pub enum RunError {
     /// A decision does not fit what is pending.
     #[error(transparent)]
     Answer(#[from] AnswerError),
+    /// A value does not fit its channel.
+    #[error(transparent)]
+    Value(#[from] rustagents_graph::state::UpdateError),
     /// The thread's name is not valid.
     #[error(transparent)]
     Name(#[from] rustagents_core::ids::ThreadNameError),
@@ -497,7 +493,7 @@ impl Coded for RunError {
             Self::UnknownThread { .. } => Code::UnknownThread,
             Self::Suspended { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
-            Self::NoConversation => Code::ValueForChannel,
+            Self::NoConversation | Self::Value(_) => Code::ValueForChannel,
         }
     }
 

@@ -3,7 +3,7 @@
 use rustagents_core::{
     ask::{Answer, Ask},
     ids::{AskId, Branch, Namespace, RunId, ThreadId},
-    journal::{Journal, JournalError, Record, kind},
+    journal::{Journal, JournalError, Kind, Record, kind},
     log::ThreadLog,
 };
 
@@ -11,6 +11,15 @@ use crate::{
     record::{RunClosed, RunOpened, RunSuspended},
     report::{Report, Status},
 };
+
+/// The kinds that say how a run stands; others on its chain do not.
+const TELLING: [Kind; 5] = [
+    kind::RUN_OPENED,
+    kind::RUN_ATTEMPT,
+    kind::RUN_SUSPENDED,
+    kind::RUN_CLOSED,
+    kind::CHECKPOINT,
+];
 
 /// A thread's last run.
 #[derive(Clone, Debug)]
@@ -92,7 +101,8 @@ impl ThreadView {
             Some(record) => record.decode::<RunSuspended>(kind::RUN_SUSPENDED)?.asks,
             None => Vec::new(),
         };
-        let phase = match log.commits(&branch, &root).next_back() {
+        let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
+        let phase = match log.commits(&branch, &root).rfind(told) {
             Some(last) if last.is(kind::RUN_CLOSED) => {
                 Phase::Closed(last.decode(kind::RUN_CLOSED)?)
             }

@@ -1,6 +1,11 @@
 //! Tables, versions, and the checks that keep a foreign file from harm.
 
-use std::{fs::File, io::Read, path::Path, time::Duration};
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+    time::Duration,
+};
 
 use rusqlite::{Connection, OpenFlags};
 use rustagents_core::journal::{FORMAT, JournalError};
@@ -146,22 +151,51 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
 ///
 /// The caller holds the writer's lock, so two processes never make it at once.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection, JournalError> {
-    let absent = inspect(path)? == Header::Absent;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
-    prepare(path, &connection)?;
-    if absent {
-        create(&connection).map_err(|e| failed(path, &e))?;
-        sync_folder(path)?;
+    if inspect(path)? == Header::Absent {
+        create(path)?;
     }
-    verify(path, &connection)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
+    prepare(path, &connection).and_then(|()| verify(path, &connection))?;
     connection
-        .pragma_update(None, "journal_mode", "wal")
-        .and_then(|()| connection.pragma_update(None, "synchronous", "full"))
+        .pragma_update(None, "synchronous", "full")
         .map_err(|e| failed(path, &e))?;
     Ok(connection)
+}
+
+/// Makes the store under another name and moves it into place: whoever looks
+/// sees no store, or a whole one.
+fn create(path: &Path) -> Result<(), JournalError> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = Path::new(&draft);
+    for companion in ["", "-journal", "-wal", "-shm"] {
+        let mut name = draft.as_os_str().to_owned();
+        name.push(companion);
+        match fs::remove_file(&name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(unavailable(path, &error));
+            }
+            _ => {}
+        }
+    }
+    fill(draft).map_err(|error| failed(path, &error))?;
+    File::open(draft)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| fs::rename(draft, path))
+        .map_err(|error| unavailable(path, &error))?;
+    sync_folder(path)
+}
+
+/// Writes tables and versions; closing the connection leaves one whole file.
+fn fill(draft: &Path) -> rusqlite::Result<()> {
+    let connection = Connection::open(draft)?;
+    connection.execute_batch(&format!(
+        "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; \
+         PRAGMA user_version = {FORMAT}; {TABLES} COMMIT;"
+    ))?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.close().map_err(|(_, error)| error)
 }
 
 fn prepare(path: &Path, connection: &Connection) -> Result<(), JournalError> {
@@ -170,14 +204,6 @@ fn prepare(path: &Path, connection: &Connection) -> Result<(), JournalError> {
         .busy_timeout(BUSY_TIMEOUT)
         .and_then(|()| connection.pragma_update(None, "foreign_keys", true))
         .map_err(|e| failed(path, &e))
-}
-
-/// Writes tables and versions in one transaction: a crash leaves all or nothing.
-fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; \
-         PRAGMA user_version = {FORMAT}; {TABLES} COMMIT;"
-    ))
 }
 
 fn verify(path: &Path, connection: &Connection) -> Result<(), JournalError> {

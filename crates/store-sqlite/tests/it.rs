@@ -282,3 +282,22 @@ async fn many_threads_share_the_writer_and_lose_nothing() {
         assert_eq!(records.len(), 20);
     }
 }
+
+#[tokio::test]
+async fn what_a_crash_left_of_making_the_store_is_no_store_and_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    fs::write(&path, "").unwrap();
+    for companion in ["", "-journal", "-wal"] {
+        let draft = folder.path().join(format!("journal.db.new{companion}"));
+        fs::write(draft, "half a store").unwrap();
+    }
+    assert!(!SqliteJournal::exists(&path).unwrap());
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert!(journal.read(&thread("t"), 0, 10).await.unwrap().is_empty());
+    let claim = journal.claim(&thread("t"), Owner::default()).await.unwrap();
+    assert_eq!(claim.epoch, 1);
+    assert!(!folder.path().join("journal.db.new").exists());
+    drop((claim, journal));
+    assert!(SqliteJournal::exists(&path).unwrap());
+}

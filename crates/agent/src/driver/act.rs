@@ -293,7 +293,10 @@ impl Driver<'_> {
                     turn: step,
                     reason: reason.clone(),
                 },
-                Move::Interrupt(reason),
+                Move::Interrupt {
+                    reason,
+                    usage: None,
+                },
             )
         } else {
             let recorded = RecordedError::of(&error);
@@ -302,7 +305,7 @@ impl Driver<'_> {
                     turn: step,
                     error: recorded,
                 },
-                Move::Fail(error),
+                Move::Fail { error, usage: None },
             )
         };
         let phase = AnyPhase::Acting(at);

@@ -16,6 +16,10 @@ use crate::evidence::ValidatedCall;
 /// How long a tool may take to stop after it was told to.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How much later than the tool's own the driver's timer is: the tool's word on
+/// what became of the call is the better one.
+const SLACK: Duration = Duration::from_millis(250);
+
 type Outcome = Result<Value, ToolError>;
 
 /// Performs `call`. The tool is told of its time limit and of cancellation, and
@@ -38,7 +42,7 @@ pub(crate) async fn invoke(scope: &Scope, tool: &dyn Tool, call: &ValidatedCall)
     select_biased! {
         ended = outcome => return ended,
         () = run.cancel.cancelled().fuse() => {}
-        () = run.clock.sleep(timeout).fuse() => {}
+        () = run.clock.sleep(timeout + SLACK).fuse() => {}
     }
     cancel.cancel();
     stopping(scope, outcome).await

@@ -6,7 +6,7 @@ use rustagents_core::{
     code::Coded,
     ids::MessageId,
     journal::{JournalError, kind},
-    message::Message,
+    message::{Message, Usage},
     scope::Halt,
 };
 
@@ -22,7 +22,11 @@ impl Driver<'_> {
     /// The phase after all recorded moves. Executes nothing.
     pub(crate) fn restore(&self, idle: At<Idle>) -> Result<Phase, Halt> {
         let mut phase = AnyPhase::Idle(idle);
-        for record in self.scope.commits() {
+        for record in self
+            .scope
+            .commits()
+            .filter(|record| record.is(kind::TRANSITION))
+        {
             let transition: Transition = record.decode(kind::TRANSITION)?;
             let made = self.recorded(&phase, &transition)?;
             phase = self.apply(phase, made)?;
@@ -62,8 +66,14 @@ impl Driver<'_> {
                 let results = results.collect::<Result<Vec<_>, _>>()?;
                 Move::Observe(self.recorded_results(phase, results)?)
             }
-            Transition::Failed { error, .. } => Move::Fail(AgentError::Recorded(error.clone())),
-            Transition::Interrupted { reason, .. } => Move::Interrupt(reason.clone()),
+            Transition::Failed { error, .. } => Move::Fail {
+                error: AgentError::Recorded(error.clone()),
+                usage: self.usage_if_thinking(phase, transition)?,
+            },
+            Transition::Interrupted { reason, .. } => Move::Interrupt {
+                reason: reason.clone(),
+                usage: self.usage_if_thinking(phase, transition)?,
+            },
         })
     }
 
@@ -71,10 +81,19 @@ impl Driver<'_> {
         self.scope.run().log.message(id)
     }
 
-    fn recorded_usage(
+    /// What the turn's model call consumed, unless an action counted it already.
+    fn usage_if_thinking(
         &self,
-        turn: u32,
-    ) -> Result<Option<rustagents_core::message::Usage>, JournalError> {
+        phase: &Phase,
+        transition: &Transition,
+    ) -> Result<Option<Usage>, JournalError> {
+        match phase {
+            AnyPhase::Acting(_) => Ok(None),
+            _ => self.recorded_usage(transition.turn()),
+        }
+    }
+
+    fn recorded_usage(&self, turn: u32) -> Result<Option<Usage>, JournalError> {
         let key = ModelCall::key(self.scope.namespace(), turn);
         let call = self
             .scope

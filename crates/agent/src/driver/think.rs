@@ -9,7 +9,7 @@ use rustagents_core::{
     event::AgentEvent,
     journal::kind,
     message::{Message, ResultStatus, ToolCall, Usage},
-    model::{ModelDelta, ModelError, ModelRequest, ModelResponse, RawCall, fold},
+    model::{FinishReason, ModelDelta, ModelError, ModelRequest, ModelResponse, RawCall, fold},
     scope::{Halt, Write},
     tool::EffectClass,
 };
@@ -57,10 +57,12 @@ impl Driver<'_> {
                 (answered, decided)
             }
             Err((tries, error)) => {
-                let answered = Answered {
-                    tries,
-                    response: ModelResponse::default(),
+                let finish = FinishReason::Other("failed".to_owned());
+                let response = ModelResponse {
+                    finish,
+                    ..ModelResponse::default()
                 };
+                let answered = Answered { tries, response };
                 (answered, self.refuse(&at, error, None))
             }
         };
@@ -215,6 +217,7 @@ impl Driver<'_> {
         refused: Option<(Refused, &ModelResponse)>,
     ) -> Turn {
         let step = turn(at);
+        let usage = refused.as_ref().and_then(|(_, response)| response.usage);
         match at.policy().on_model_error(at.state(), &error) {
             PolicyDecision::Reprompt { strategy, .. }
                 if at.state().repairs() < strategy.bound() =>
@@ -230,7 +233,7 @@ impl Driver<'_> {
                 Turn {
                     write: Write::new(),
                     transition,
-                    made: Move::Interrupt(reason),
+                    made: Move::Interrupt { reason, usage },
                 }
             }
             _ => {
@@ -242,7 +245,7 @@ impl Driver<'_> {
                 Turn {
                     write: Write::new(),
                     transition,
-                    made: Move::Fail(error),
+                    made: Move::Fail { error, usage },
                 }
             }
         }

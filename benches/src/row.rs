@@ -1,0 +1,84 @@
+//! A row of figures: how it is measured, and how it is printed.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+/// How often each side is measured; odd, so that the median is a measurement.
+const ROUNDS: usize = 15;
+
+/// Figures of one scenario, per unit of work.
+#[derive(Debug)]
+pub(crate) struct Row {
+    unit: &'static str,
+    ours: f64,
+    limit: f64,
+    allocations: f64,
+}
+
+/// One side of a scenario: does `units` of work per call.
+pub(crate) struct Side<'a> {
+    pub(crate) units: u32,
+    pub(crate) work: Box<dyn FnMut() + 'a>,
+}
+
+impl Row {
+    /// Measures both sides in turn, so that what disturbs one disturbs both.
+    pub(crate) fn measure(unit: &'static str, mut ours: Side<'_>, mut limit: Side<'_>) -> Self {
+        (ours.work)();
+        (limit.work)();
+        let (mut our_times, mut limit_times) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            our_times.push(ours.time());
+            limit_times.push(limit.time());
+        }
+        let allocated = allocation_counter::measure(|| (ours.work)()).count_total;
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let allocations = allocated as f64 / f64::from(ours.units);
+        Self {
+            unit,
+            ours: median(our_times),
+            limit: median(limit_times),
+            allocations,
+        }
+    }
+
+    pub(crate) fn json(&self, scenario: &str) -> String {
+        json!({
+            "schema": "rag.bench/1",
+            "scenario": scenario,
+            "unit": self.unit,
+            "ours": round(self.ours),
+            "limit": round(self.limit),
+            "ratio": round(self.ours / self.limit),
+            "allocations": round(self.allocations),
+        })
+        .to_string()
+    }
+
+    pub(crate) fn text(&self, scenario: &str) -> String {
+        let (ours, limit, unit) = (self.ours, self.limit, self.unit);
+        let (ratio, allocations) = (ours / limit, self.allocations);
+        format!(
+            "{scenario:22} {ours:9.2} {unit}   limit {limit:9.2}   ratio {ratio:6.2}   {allocations:7.1} allocations"
+        )
+    }
+}
+
+impl Side<'_> {
+    /// Microseconds per unit.
+    fn time(&mut self) -> f64 {
+        let began = Instant::now();
+        (self.work)();
+        began.elapsed().as_secs_f64() * 1e6 / f64::from(self.units)
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn round(figure: f64) -> f64 {
+    (figure * 1_000.0).round() / 1_000.0
+}
