@@ -19,9 +19,9 @@ fn runtime(journal: Arc<dyn Journal>) -> Runtime {
     Runtime::new(journal, Arc::new(SystemClock::new()), Arc::new(UuidIds))
 }
 
-fn watch(output: &Output, signals: &Signals) -> Watch {
+fn watch(output: &Output, signals: &Signals, named: bool) -> Watch {
     Watch {
-        events: output.progress(),
+        events: output.progress(named),
         cancel: signals.cancel.clone(),
         drain: signals.drain.clone(),
     }
@@ -42,13 +42,13 @@ fn named_json(given: &str, option: &str) -> Result<(String, Value), Failure> {
     Ok((name.to_owned(), value.value().clone()))
 }
 
-fn finish(report: &Report, output: &Output, signals: &Signals) -> ExitCode {
-    output.report(report);
-    ExitCode::from(match report.status {
+fn finish(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCode, Failure> {
+    output.report(report)?;
+    Ok(ExitCode::from(match report.status {
         Status::Completed => 0,
         Status::Suspended => 3,
         Status::BudgetExceeded => 4,
         Status::Cancelled => signals.status(),
         _ => 1,
-    })
+    }))
 }

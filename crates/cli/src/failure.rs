@@ -57,14 +57,26 @@ impl Failure {
         }
     }
 
+    /// Standard output that cannot be written.
+    pub(crate) fn output(error: &std::io::Error) -> Self {
+        let message = format!("standard output cannot be written: {error}");
+        Self {
+            exit: 1,
+            ..Self::new(Code::OutputFailed, message)
+        }
+        .hint("the thread keeps its result; resume it to print it again")
+    }
+
     /// A command line that cannot be read, in clap's words.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         let text = text.into();
-        let line = text
+        // clap's first paragraph says what is wrong; the usage follows it.
+        let paragraph = text
             .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
+            .take_while(|line| !line.is_empty())
+            .map(str::trim);
+        let line = paragraph.collect::<Vec<_>>().join(" ");
+        let line = line.trim_start_matches("error: ");
         Self::new(Code::Usage, line).hint("see `rag --help`")
     }
 

@@ -59,44 +59,47 @@ impl Output {
     }
 
     /// A listener that shows progress, if somebody wants to see it.
-    pub(crate) fn progress(&self) -> Events {
+    pub(crate) fn progress(&self, named: bool) -> Events {
         if self.quiet {
             return Events::default();
         }
         let (color, verbose) = (self.color, self.verbose);
         Events::listen(move |event| {
-            if let Some(line) = person::progress(event, verbose) {
+            if let Some(line) = person::progress(event, verbose, named) {
                 put(AutoStream::new(std::io::stderr(), color), &line);
             }
         })
     }
 
     /// What a run came to.
-    pub(crate) fn report(&self, report: &Report) {
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn report(&self, report: &Report) -> Result<(), Failure> {
         if self.json {
-            put(std::io::stdout(), &json::report(report, &self.resume));
-            return;
+            return say(&json::report(report, &self.resume));
         }
         if let Some(answer) = person::answer(report) {
             // A pipe gets the bytes as they are, a screen what is safe to show.
             let screen = std::io::stdout().is_terminal();
-            put(
-                std::io::stdout(),
-                &if screen {
-                    person::shown(&answer)
-                } else {
-                    answer
-                },
-            );
+            say(&if screen {
+                person::shown(&answer)
+            } else {
+                answer
+            })?;
         }
         self.stderr(&person::report(report, &self.resume));
+        Ok(())
     }
 
     /// Why nothing came of a command.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut failure = failure.clone();
         if let Some(thread) = &failure.resume {
-            failure.hint = Some(format!("go on with `{}`", self.resume.line(thread, &[])));
+            failure.hint = self
+                .resume
+                .line(thread, &[])
+                .map(|line| format!("go on with `{line}`"));
         }
         self.told(&failure);
     }
@@ -112,7 +115,8 @@ impl Output {
 
     fn told(&self, failure: &Failure) {
         if self.json {
-            put(std::io::stdout(), &json::failure(failure, &self.resume));
+            // Nobody is left to tell if this cannot be said.
+            let _ = say(&json::failure(failure, &self.resume));
             return;
         }
         self.stderr(&person::failure(failure));
@@ -122,14 +126,17 @@ impl Output {
     }
 
     /// What was found in plans; says whether there was anything.
-    pub(crate) fn checked(&self, checked: &[Checked]) -> bool {
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn checked(&self, checked: &[Checked]) -> Result<bool, Failure> {
         let found = checked.iter().any(|plan| !plan.diagnostics.is_empty());
         if self.json {
-            put(std::io::stdout(), &json::checked(checked));
+            say(&json::checked(checked))?;
         } else {
             for plan in checked {
                 for diagnostic in &plan.diagnostics {
-                    self.stdout(&diagnostic.render(&plan.path, &plan.source));
+                    say(&diagnostic.render(&plan.path, &plan.source))?;
                 }
             }
             if !found && !self.quiet {
@@ -139,11 +146,7 @@ impl Output {
                 ));
             }
         }
-        found
-    }
-
-    fn stdout(&self, text: &str) {
-        put(AutoStream::new(std::io::stdout(), self.color), text);
+        Ok(found)
     }
 
     fn stderr(&self, text: &str) {
@@ -153,21 +156,36 @@ impl Output {
     }
 }
 
+/// Writes a line to standard output. A reader that went away is no error.
+fn say(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::output(&error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes a line. Nobody may be listening any more; the work goes on.
 fn put(mut stream: impl Write, text: &str) {
     let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());
 }
 
 impl Resume {
-    /// The command that says `options` to `thread`.
-    fn line(&self, thread: &str, options: &[String]) -> String {
+    /// The command that says `options` to `thread`. A store in memory is gone
+    /// with its process, so there is none for it.
+    fn line(&self, thread: &str, options: &[String]) -> Option<String> {
+        if self.store.as_deref() == Some("memory:") {
+            return None;
+        }
         let mut words = vec![self.program.clone(), "resume".into(), quote(thread)];
         if let Some(store) = &self.store {
             words.push("--store".into());
             words.push(quote(store));
         }
         words.extend(options.iter().cloned());
-        words.join(" ")
+        Some(words.join(" "))
     }
 }
 

@@ -202,7 +202,9 @@ fn split_models(models: &[String]) -> Result<BTreeMap<String, String>, Failure> 
 /// A specification from the command line, whose paths start at the current folder.
 fn anchored(spec: &str) -> Result<String, Failure> {
     match spec.split_once(':') {
-        Some(("scripted", path)) => Ok(format!("scripted:{}", absolute(Path::new(path))?)),
+        Some(("scripted", path)) if !path.is_empty() => {
+            Ok(format!("scripted:{}", absolute(Path::new(path))?))
+        }
         _ => Ok(spec.to_owned()),
     }
 }

@@ -23,7 +23,7 @@ pub struct Limits {
     pub steps: u64,
     /// Model calls; each try counts.
     pub model_calls: u64,
-    /// Tool calls; each try and each refused call counts.
+    /// Tool calls; each try counts.
     pub tool_calls: u64,
     /// Driven time; waiting for people does not count.
     pub driven: Duration,
@@ -51,7 +51,7 @@ pub enum Resource {
     ModelCalls,
     /// Tool calls.
     ToolCalls,
-    /// Driven time, in seconds.
+    /// Driven time, in milliseconds.
     DrivenTime,
 }
 
@@ -61,7 +61,7 @@ impl Resource {
             Self::Steps => "steps",
             Self::ModelCalls => "model calls",
             Self::ToolCalls => "tool calls",
-            Self::DrivenTime => "seconds of driven time",
+            Self::DrivenTime => "milliseconds of driven time",
         }
     }
 }
@@ -157,7 +157,7 @@ impl Budget {
             Some(left) if !left.is_zero() => Ok(left),
             _ => Err(BudgetExceeded {
                 resource: Resource::DrivenTime,
-                limit: self.0.limits.driven.as_secs(),
+                limit: u64::try_from(self.0.limits.driven.as_millis()).unwrap_or(u64::MAX),
             }),
         }
     }

@@ -68,6 +68,7 @@ codes! {
     Usage = "RAG0001", "The command line is not valid";
     FileUnreadable = "RAG0002", "A file cannot be read";
     NotUtf8 = "RAG0003", "A file is not UTF-8";
+    OutputFailed = "RAG0005", "The output cannot be written";
 
     Syntax = "RAG0101", "The plan has a syntax error";
     UnknownTool = "RAG0102", "The plan names an unknown tool";

@@ -9,7 +9,8 @@ use std::{
 
 use crate::{
     ask::Ask,
-    ids::{CallId, NodeName, TaskId},
+    digest::Digest,
+    ids::{CallId, NodeName, TaskId, ThreadId},
     message::Usage,
 };
 
@@ -19,8 +20,15 @@ use crate::{
 pub enum Event {
     /// An attempt at the run began.
     RunStarted {
+        /// The thread.
+        thread: ThreadId,
         /// Which attempt, from 1.
         attempt: u32,
+    },
+    /// What the attempt executes is not what the one before did.
+    DefinitionChanged {
+        /// The definition that it goes on with.
+        definition: Digest,
     },
     /// A task of a superstep began.
     NodeStarted {

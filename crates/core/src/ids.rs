@@ -65,7 +65,8 @@ macro_rules! from_text {
 }
 
 text_ids! {
-    /// The name of a thread: 1 to 255 bytes, no control characters, no `@`.
+    /// The name of a thread: 1 to 255 bytes, no control characters, no `@`, no
+    /// `-` at the start.
     ThreadId;
     /// The name of a run: one input up to its terminal outcome.
     RunId;
@@ -101,6 +102,9 @@ impl ThreadId {
         if text.len() > MAX_THREAD_BYTES {
             return Err(ThreadNameError::TooLong { bytes: text.len() });
         }
+        if text.starts_with('-') {
+            return Err(ThreadNameError::Dash);
+        }
         if let Some(found) = text.chars().find(|c| c.is_control() || *c == '@') {
             return Err(ThreadNameError::Character { found });
         }
@@ -121,6 +125,9 @@ pub enum ThreadNameError {
         /// How long it is.
         bytes: usize,
     },
+    /// The text starts like an option of a command line.
+    #[error("a thread's name starts with `-`")]
+    Dash,
     /// The text holds a character that names must not have.
     #[error("a thread's name holds {found:?}")]
     Character {
@@ -136,7 +143,7 @@ impl Coded for ThreadNameError {
 
     fn hint(&self) -> Option<String> {
         Some(format!(
-            "use 1 to {MAX_THREAD_BYTES} bytes without control characters and without `@`"
+            "use 1 to {MAX_THREAD_BYTES} bytes without control characters and `@`, not starting with `-`"
         ))
     }
 }

@@ -373,7 +373,7 @@ pub enum Halt {
     #[error("the work stopped at a boundary, as asked")]
     Drained,
     /// What is pending does not fit the plan any more.
-    #[error("`{what}` is pending and no longer fits: {difference}")]
+    #[error("{what} is pending and no longer fits: {difference}")]
     Incompatible {
         /// The pending call, task or record.
         what: String,

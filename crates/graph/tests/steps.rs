@@ -353,7 +353,7 @@ async fn a_node_that_is_gone_and_pending_is_refused() {
     let halt = bench.attempt(&graph("new")).await.unwrap_err();
     assert_eq!(
         halt.to_string(),
-        "`task old:1.0` is pending and no longer fits: there is no node `old` any more"
+        "task old:1.0 is pending and no longer fits: there is no node `old` any more"
     );
 }
 

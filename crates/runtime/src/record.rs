@@ -66,6 +66,9 @@ pub struct RunClosed {
     pub output: Option<String>,
     /// What went wrong.
     pub error: Option<RecordedError>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// How many supersteps it took.
     pub steps: u64,
     /// What its model calls consumed.

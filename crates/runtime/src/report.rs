@@ -68,7 +68,6 @@ impl Report {
         };
         Self {
             asks,
-            hint: hint(&end.outcome),
             spent,
             ..Self::of_closed(thread, run, closed)
         }
@@ -89,7 +88,7 @@ impl Report {
             output: closed.output,
             asks: Vec::new(),
             error: closed.error,
-            hint: None,
+            hint: closed.hint,
             steps: closed.steps,
             spent,
         }
@@ -143,6 +142,7 @@ impl RunClosed {
             status,
             output: conversation.and_then(|channel| end.state.last_answer(channel)),
             error,
+            hint: hint(&end.outcome),
             steps: end.steps,
             usage: spent.usage,
             model_calls: spent.model_calls,

@@ -1,6 +1,6 @@
 //! Starting and resuming runs.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use rustagents_core::{
     CancellationToken,
@@ -15,7 +15,9 @@ use rustagents_core::{
     message::Message,
     scope::{Halt, RunShared, Scope, Write},
 };
-use rustagents_graph::{Frame, GraphEnd, Outcome, Position, Update, graph::OpenError};
+use rustagents_graph::{
+    Frame, GraphEnd, Outcome, Position, Update, graph::OpenError, state::Delta,
+};
 use serde_json::Value;
 
 use crate::{
@@ -124,7 +126,7 @@ impl Runtime {
             ..self.shared(thread, &claim, watch)
         });
         let at = self.open(program, &scope, start).await?;
-        scope.emit(|| Event::RunStarted { attempt: 1 });
+        started(&scope);
         self.drive(program, &scope, at).await
     }
 
@@ -183,9 +185,11 @@ impl Runtime {
         let scope = self
             .attempt(program, &view, &claim, &answers, watch)
             .await?;
-        scope.emit(|| Event::RunStarted {
-            attempt: scope.run().attempt,
-        });
+        started(&scope);
+        let digest = program.definition().digest();
+        if digest != view.definition {
+            scope.emit(|| Event::DefinitionChanged { definition: digest });
+        }
         let at = program.graph().position(&scope)?;
         self.drive(program, &scope, at).await
     }
@@ -201,7 +205,7 @@ impl Runtime {
     ) -> Result<Scope, RunError> {
         let attempt = view.attempts + 1;
         let digest = program.definition().digest();
-        let changed = digest != view.opened.definition;
+        let changed = digest != view.definition;
         let mut write = Write::new();
         for (id, answer) in answers.iter() {
             write.fact(Ask::answer_key(id), kind::ANSWER, answer);
@@ -349,10 +353,21 @@ fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
         return Err(RunError::NoConversation);
     }
     let state = program.graph().empty_state();
+    let mut set = BTreeSet::new();
     for (channel, value) in &start.set {
-        state.delta(channel, &Update::Value(value.clone()))?;
+        let delta = state.delta(channel, &Update::Value(value.clone()))?;
+        if matches!(delta, Delta::Set(_)) && !set.insert(channel) {
+            return Err(RunError::SetTwice {
+                channel: channel.clone(),
+            });
+        }
     }
     Ok(())
+}
+
+fn started(scope: &Scope) {
+    let (thread, attempt) = (scope.run().thread.clone(), scope.run().attempt);
+    scope.emit(|| Event::RunStarted { thread, attempt });
 }
 
 /// What no longer fits a pending question about a call.
@@ -378,17 +393,8 @@ fn difference(program: &Program, ask: &Ask) -> Option<String> {
 
 /// The report of a run that has nothing to do.
 fn settled(view: &ThreadView, answers: &Answers) -> Option<Report> {
-    let waits = view.phase == Phase::Suspended && view.pending().next().is_some();
-    let closed = matches!(view.phase, Phase::Closed(_));
-    (answers.is_empty() && (closed || (waits && !has_new_answers(view)))).then(|| view.report())
-}
-
-/// Whether somebody answered after the run was suspended.
-fn has_new_answers(view: &ThreadView) -> bool {
-    let records = view.log().records().iter().rev();
-    records
-        .take_while(|record| !record.is(kind::RUN_SUSPENDED))
-        .any(|r| r.is(kind::ANSWER))
+    let idle = matches!(view.phase, Phase::Closed(_)) || view.waits();
+    (answers.is_empty() && idle).then(|| view.report())
 }
 
 fn refuse_unfinished(thread: &ThreadId, view: Option<ThreadView>) -> Result<(), RunError> {
@@ -445,6 +451,12 @@ pub enum RunError {
     /// A value does not fit its channel.
     #[error(transparent)]
     Value(#[from] rustagents_graph::state::UpdateError),
+    /// An overwrite channel was given two values.
+    #[error("channel `{channel}` is given two values")]
+    SetTwice {
+        /// The channel.
+        channel: String,
+    },
     /// The thread's name is not valid.
     #[error(transparent)]
     Name(#[from] rustagents_core::ids::ThreadNameError),
@@ -493,7 +505,7 @@ impl Coded for RunError {
             Self::UnknownThread { .. } => Code::UnknownThread,
             Self::Suspended { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
-            Self::NoConversation | Self::Value(_) => Code::ValueForChannel,
+            Self::NoConversation | Self::Value(_) | Self::SetTwice { .. } => Code::ValueForChannel,
         }
     }
 

@@ -2,13 +2,14 @@
 
 use rustagents_core::{
     ask::{Answer, Ask},
+    digest::Digest,
     ids::{AskId, Branch, Namespace, RunId, ThreadId},
     journal::{Journal, JournalError, Kind, Record, kind},
     log::ThreadLog,
 };
 
 use crate::{
-    record::{RunClosed, RunOpened, RunSuspended},
+    record::{RunAttempt, RunClosed, RunOpened, RunSuspended},
     report::{Report, Status},
 };
 
@@ -30,6 +31,8 @@ pub struct ThreadView {
     pub run: RunId,
     /// What opened it.
     pub opened: RunOpened,
+    /// The definition that its last attempt executed.
+    pub definition: Digest,
     /// The attempts so far.
     pub attempts: u32,
     /// How it stands.
@@ -71,7 +74,10 @@ impl ThreadView {
         else {
             return Ok(None);
         };
-        let (run, opened) = (opening.run.clone(), opening.decode(kind::RUN_OPENED)?);
+        let (run, opened) = (
+            opening.run.clone(),
+            opening.decode::<RunOpened>(kind::RUN_OPENED)?,
+        );
         let of_run = |record: &&Record| record.run == run;
         let attempts = log
             .records()
@@ -94,6 +100,14 @@ impl ThreadView {
                 Ok((ask, answer))
             })
             .collect::<Result<Vec<_>, JournalError>>()?;
+        let mut definition = opened.definition;
+        let begun = log
+            .commits(&branch, &root)
+            .filter(|record| record.run == run);
+        for record in begun.filter(|record| record.is(kind::RUN_ATTEMPT)) {
+            let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
+            definition = attempt.definition.unwrap_or(definition);
+        }
         let suspended = log
             .commits(&branch, &root)
             .rfind(|record| record.is(kind::RUN_SUSPENDED));
@@ -114,6 +128,7 @@ impl ThreadView {
             thread,
             run,
             opened,
+            definition,
             attempts,
             phase,
             asks,
@@ -130,6 +145,15 @@ impl ThreadView {
         let place = |ask: &&Ask| self.waited_for.iter().position(|id| *id == ask.id);
         open.sort_by_key(|ask| place(ask).unwrap_or(usize::MAX));
         open.into_iter()
+    }
+
+    /// Whether nothing can be done before somebody answers.
+    pub fn waits(&self) -> bool {
+        let records = self.log.records().iter().rev();
+        let mut since = records.take_while(|record| !record.is(kind::RUN_SUSPENDED));
+        self.phase == Phase::Suspended
+            && self.pending().next().is_some()
+            && !since.any(|record| record.is(kind::ANSWER))
     }
 
     /// The log behind the view.

@@ -23,6 +23,6 @@ pub(crate) fn check(arguments: &Check, output: &Output) -> Result<ExitCode, Fail
             plan.ready()?;
         }
     }
-    let found = output.checked(&checked);
+    let found = output.checked(&checked)?;
     Ok(ExitCode::from(u8::from(found)))
 }

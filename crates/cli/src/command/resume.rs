@@ -5,8 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use rustagents_core::ids::ThreadId;
-use rustagents_runtime::{Decision, Resume as Request, RunError, ThreadView, record::Target};
+use rustagents_core::{Code, ids::ThreadId};
+use rustagents_runtime::{
+    Decision, Resume as Request, RunError, ThreadView, record::Target, view::Phase,
+};
 
 use crate::{
     arguments::Resume,
@@ -35,16 +37,16 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
         .await?
         .ok_or_else(unknown)?;
     let signals = Signals::listen()?;
-    if let (rustagents_runtime::view::Phase::Closed(_), true) = (&view.phase, decisions.is_empty())
-    {
-        return Ok(finish(&view.report(), output, &signals));
+    let idle = matches!(view.phase, Phase::Closed(_)) || view.waits();
+    if decisions.is_empty() && idle {
+        return finish(&view.report(), output, &signals);
     }
     let ready = recorded_plan(arguments, &view.opened.target)?;
     let request = Request { thread, decisions };
     let report = runtime(journal)
-        .resume(&ready.program, request, watch(output, &signals))
+        .resume(&ready.program, request, watch(output, &signals, true))
         .await?;
-    Ok(finish(&report, output, &signals))
+    finish(&report, output, &signals)
 }
 
 /// The plan that the run's record names, unless the command line says otherwise.
@@ -64,11 +66,12 @@ fn recorded_plan(arguments: &Resume, recorded: &Target) -> Result<Ready, Failure
         .map(|(alias, spec)| format!("{alias}={spec}"))
         .collect();
     models.extend(arguments.models.iter().cloned());
-    let loaded = Plan::load(&plan, config, &models).map_err(|failure| match failure.hint {
-        None => failure.hint("name the plan's new place with `--target`"),
-        Some(_) => failure,
-    });
-    loaded?.ready()
+    if !plan.exists() {
+        let message = format!("the plan `{}` is not there any more", plan.display());
+        let hint = "name its new place with `--target`";
+        return Err(Failure::new(Code::FileUnreadable, message).hint(hint));
+    }
+    Plan::load(&plan, config, &models)?.ready()
 }
 
 fn decisions(arguments: &Resume) -> Result<Vec<Decision>, Failure> {

@@ -33,6 +33,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
     let ready = plan.ready()?;
     let input = input(arguments)?;
     let signals = Signals::listen()?;
+    let named = thread.is_some();
     let start = Start {
         thread,
         target: ready.target,
@@ -42,9 +43,9 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
     };
     let runtime = runtime(address.open()?);
     let report = runtime
-        .start(&ready.program, start, watch(output, &signals))
+        .start(&ready.program, start, watch(output, &signals, named))
         .await?;
-    Ok(finish(&report, output, &signals))
+    finish(&report, output, &signals)
 }
 
 fn input(arguments: &Run) -> Result<Option<String>, Failure> {

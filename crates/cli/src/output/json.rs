@@ -38,7 +38,7 @@ struct Interrupt {
     arguments: Option<Value>,
     hash: Option<String>,
     prompt: String,
-    resume: String,
+    resume: Option<String>,
 }
 
 #[derive(Serialize)]

@@ -21,8 +21,14 @@ const DIM: Style = Style::new().dimmed();
 const NAME: usize = 12;
 
 /// The line that shows `event`, if it is shown.
-pub(super) fn progress(event: &Event, verbose: bool) -> Option<String> {
+pub(super) fn progress(event: &Event, verbose: bool, named: bool) -> Option<String> {
     match event {
+        Event::RunStarted { thread, attempt } if verbose || !(named || *attempt > 1) => {
+            Some(format!("{DIM}thread {}{DIM:#}", line(thread.as_str())))
+        }
+        Event::DefinitionChanged { .. } => Some(format!(
+            "{WAIT}the plan is not the one of the last attempt; going on with the new one{WAIT:#}"
+        )),
         Event::NodeCompleted {
             node,
             took,
@@ -83,15 +89,18 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
     }
     match report.status {
         Status::Suspended if report.asks.is_empty() => {
-            lines.push(format!("thread {thread} can go on:"));
-            lines.push(format!("  {}", resume.line(thread, &[])));
+            lines.push(format!("thread {thread} can go on"))
         }
-        Status::Suspended => lines.extend(suspended(report, resume)),
-        Status::Cancelled => {
-            lines.push(format!("{WAIT}stopped{WAIT:#}; go on with:"));
-            lines.push(format!("  {}", resume.line(thread, &[])));
-        }
+        Status::Suspended => lines.extend(suspended(report)),
+        Status::Cancelled => lines.push(format!("{WAIT}stopped{WAIT:#}")),
         _ => {}
+    }
+    if matches!(report.status, Status::Suspended | Status::Cancelled) {
+        let options: Vec<_> = report.asks.iter().map(option).collect();
+        match resume.line(thread, &options) {
+            Some(line) => lines.extend(["go on with:".to_owned(), format!("  {line}")]),
+            None => lines.push("its store is in memory, so it ends here".to_owned()),
+        }
     }
     if let Some(hint) = report.hint.as_ref().filter(|_| report.error.is_some()) {
         lines.push(format!("hint: {}", line(hint)));
@@ -99,7 +108,7 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
     lines.join("\n")
 }
 
-fn suspended(report: &Report, resume: &Resume) -> Vec<String> {
+fn suspended(report: &Report) -> Vec<String> {
     let thread = report.thread.as_str();
     let count = plural(report.asks.len(), "answer");
     let mut lines = vec![format!("{WAIT}thread {thread} waits for {count}{WAIT:#}")];
@@ -121,9 +130,6 @@ fn suspended(report: &Report, resume: &Resume) -> Vec<String> {
             lines.push(format!("    make the call again:   --repeat {call}"));
         }
     }
-    let options: Vec<_> = report.asks.iter().map(option).collect();
-    lines.push("go on with:".into());
-    lines.push(format!("  {}", resume.line(thread, &options)));
     lines
 }
 
