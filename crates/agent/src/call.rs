@@ -117,17 +117,17 @@ pub enum Plan {
 
 /// The key of try `number`'s intent.
 pub fn intent_key(call: &CallId, number: u32) -> FactKey {
-    FactKey::from(format!("call/{call}/intent/{number}"))
+    FactKey::from(format_args!("call/{call}/intent/{number}"))
 }
 
 /// The key of the fact that try `number` did nothing.
 pub fn released_key(call: &CallId, number: u32) -> FactKey {
-    FactKey::from(format!("call/{call}/released/{number}"))
+    FactKey::from(format_args!("call/{call}/released/{number}"))
 }
 
 /// The key of a call's result.
 pub fn result_key(call: &CallId) -> FactKey {
-    FactKey::from(format!("call/{call}/result"))
+    FactKey::from(format_args!("call/{call}/result"))
 }
 
 /// The id of the question whether a call may run.
@@ -137,7 +137,7 @@ pub fn approval_id(call: &CallId) -> AskId {
 
 /// The id of the question whether try `number` of a call took effect.
 pub fn doubt_id(call: &CallId, number: u32) -> AskId {
-    AskId::from(format!("{call}/doubt/{number}"))
+    AskId::from(format_args!("{call}/doubt/{number}"))
 }
 
 impl CallRecords {
@@ -149,7 +149,7 @@ impl CallRecords {
         call: &CallId,
         fact: impl Fn(&FactKey) -> Option<&'r Record>,
     ) -> Result<Self, JournalError> {
-        let asked = |id: &AskId| fact(&FactKey::from(format!("ask/{id}")));
+        let asked = |id: &AskId| fact(&FactKey::from(format_args!("ask/{id}")));
         let answer = |id: &AskId| {
             fact(&Ask::answer_key(id))
                 .map(|record| record.decode::<Answer>(kind::ANSWER))

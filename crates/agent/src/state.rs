@@ -46,6 +46,8 @@ pub struct Conversation {
     usage: Usage,
     answer: Option<String>,
     request: Rolling,
+    /// Reused for the bytes of each message.
+    scratch: Vec<u8>,
     correlation: String,
 }
 
@@ -69,6 +71,7 @@ impl Conversation {
             usage: Usage::default(),
             answer: None,
             request: prefix,
+            scratch: Vec::new(),
             correlation: correlation.into(),
         };
         for message in messages {
@@ -78,9 +81,10 @@ impl Conversation {
     }
 
     fn push(&mut self, message: Arc<Message>) {
-        // A message always serialises; an empty part would only weaken a digest.
-        self.request
-            .push(&serde_json::to_vec(&message.body).unwrap_or_default());
+        self.scratch.clear();
+        // A message always serialises; a part cut short would only weaken a digest.
+        let _ = serde_json::to_writer(&mut self.scratch, &message.body);
+        self.request.push(&self.scratch);
         self.messages.push(message);
     }
 

@@ -113,7 +113,7 @@ pub struct ModelCall {
 impl ModelCall {
     /// The key of the fact about turn `turn` of the agent at `namespace`.
     pub fn key(namespace: &Namespace, turn: u32) -> FactKey {
-        FactKey::from(format!("model/{namespace}/{turn}"))
+        FactKey::from(format_args!("model/{namespace}/{turn}"))
     }
 }
 

@@ -66,12 +66,12 @@ impl Ask {
 
     /// The key of the fact that holds the question.
     pub fn key(&self) -> FactKey {
-        FactKey::from(format!("ask/{}", self.id))
+        FactKey::from(format_args!("ask/{}", self.id))
     }
 
     /// The key of the fact that answers `id`.
     pub fn answer_key(id: &AskId) -> FactKey {
-        FactKey::from(format!("answer/{id}"))
+        FactKey::from(format_args!("answer/{id}"))
     }
 }
 

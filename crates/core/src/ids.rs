@@ -61,6 +61,12 @@ macro_rules! from_text {
                 Self(text.into())
             }
         }
+
+        impl From<fmt::Arguments<'_>> for $name {
+            fn from(text: fmt::Arguments<'_>) -> Self {
+                Self(shared(text))
+            }
+        }
     )*};
 }
 
@@ -180,14 +186,14 @@ impl Namespace {
 impl TaskId {
     /// The id of the task at place `index` of superstep `step`.
     pub fn derive(node: &NodeName, step: u64, index: usize) -> Self {
-        Self::from(format!("{node}:{step}.{index}"))
+        Self(shared(format_args!("{node}:{step}.{index}")))
     }
 }
 
 impl CallId {
     /// The id of the thread's call number `number`.
     pub fn numbered(number: u64) -> Self {
-        Self::from(format!("c-{number}"))
+        Self(shared(format_args!("c-{number}")))
     }
 
     /// The number in the id; 0 where it has none.
@@ -199,12 +205,50 @@ impl CallId {
 impl MessageId {
     /// The id of the thread's message number `number`.
     pub fn numbered(number: u64) -> Self {
-        Self::from(format!("m-{number}"))
+        Self(shared(format_args!("m-{number}")))
     }
 
     /// The number in the id; 0 where it has none.
     pub fn number(&self) -> u64 {
         numbered(&self.0, "m-")
+    }
+}
+
+/// Formats into one allocation where the text is short, as ids are.
+pub(crate) fn shared(text: fmt::Arguments<'_>) -> Arc<str> {
+    let mut short = Short {
+        bytes: [0; SHORT],
+        filled: 0,
+    };
+    match fmt::write(&mut short, text) {
+        Ok(()) => short.as_str().into(),
+        Err(fmt::Error) => text.to_string().into(),
+    }
+}
+
+/// The longest text that needs no buffer on the heap.
+const SHORT: usize = 120;
+
+struct Short {
+    bytes: [u8; SHORT],
+    filled: usize,
+}
+
+impl Short {
+    fn as_str(&self) -> &str {
+        let filled = self.bytes.get(..self.filled).unwrap_or_default();
+        // Only whole strings were copied in.
+        std::str::from_utf8(filled).unwrap_or_default()
+    }
+}
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.filled + text.len();
+        let room = self.bytes.get_mut(self.filled..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.filled = end;
+        Ok(())
     }
 }
 

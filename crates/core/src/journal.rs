@@ -8,7 +8,7 @@
 //!
 //! A backend passes the contract suite of `rustagents-testkit`.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -251,7 +251,7 @@ pub struct Record {
     /// Commit or fact.
     pub place: Place,
     /// The stable kind's name.
-    pub kind: String,
+    pub kind: Cow<'static, str>,
     /// The version of the body.
     pub version: u16,
     /// The run that it belongs to.
@@ -283,7 +283,7 @@ impl Record {
     pub fn decode<T: serde::de::DeserializeOwned>(&self, kind: Kind) -> Result<T, JournalError> {
         if self.version > kind.version {
             return Err(JournalError::Newer {
-                what: self.kind.clone(),
+                what: self.kind.clone().into_owned(),
                 found: self.version.into(),
                 supported: kind.version.into(),
             });

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    ids::{Branch, CallId, FactKey, MessageId, Namespace, ThreadId},
+    ids::{Branch, FactKey, MessageId, Namespace, ThreadId},
     journal::{Chain, Journal, JournalError, Place, Record, Seq},
     message::Message,
 };
@@ -128,13 +128,13 @@ impl ThreadLog {
             })
     }
 
-    /// The last call that was minted.
-    pub fn last_call(&self) -> CallId {
-        CallId::numbered(self.last_call)
+    /// The number of the last call that was minted.
+    pub fn last_call(&self) -> u64 {
+        self.last_call
     }
 
-    /// The last message that was written.
-    pub fn last_message(&self) -> MessageId {
-        MessageId::numbered(self.last_message)
+    /// The number of the last message that was written.
+    pub fn last_message(&self) -> u64 {
+        self.last_message
     }
 }

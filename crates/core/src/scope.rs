@@ -101,8 +101,8 @@ impl Scope {
     /// The scope of a run's root chain.
     pub fn root(run: RunShared) -> Self {
         let shared = Shared {
-            calls: run.log.last_call().number().into(),
-            messages: run.log.last_message().number().into(),
+            calls: run.log.last_call().into(),
+            messages: run.log.last_message().into(),
             fresh: Mutex::default(),
             began: run.clock.elapsed(),
             run,
@@ -344,7 +344,7 @@ impl Write {
         digest: Option<Digest>,
         body: &impl Serialize,
     ) {
-        let body = serde_json::to_string(body).map_err(|error| error.to_string());
+        let body = encode(body);
         self.drafts.push(Draft {
             place,
             kind,
@@ -353,6 +353,15 @@ impl Write {
             body,
         });
     }
+}
+
+/// Most bodies fit, so that encoding one allocates once.
+const BODY: usize = 384;
+
+fn encode(body: &impl Serialize) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(BODY);
+    serde_json::to_writer(&mut bytes, body).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
 /// Why a machine stopped without an outcome. Nothing is lost: what was recorded

@@ -200,7 +200,11 @@ impl TaskContext {
     fn next_ask(&self) -> AskId {
         let mut asks = self.lock();
         asks.numbered += 1;
-        AskId::from(format!("{}/{}", self.0.scope.namespace(), asks.numbered))
+        AskId::from(format_args!(
+            "{}/{}",
+            self.0.scope.namespace(),
+            asks.numbered
+        ))
     }
 
     /// The questions that nobody has answered.

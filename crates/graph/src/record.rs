@@ -55,6 +55,6 @@ pub struct TaskWrite {
 impl TaskWrite {
     /// The key of the write of `task` inside `namespace`.
     pub fn key(namespace: &Namespace, task: &TaskId) -> FactKey {
-        FactKey::from(format!("write/{}", namespace.child(task)))
+        FactKey::from(format_args!("write/{}", namespace.child(task)))
     }
 }

@@ -116,7 +116,7 @@ impl Runtime {
         let log = ThreadLog::load(&*self.journal, &thread).await?;
         refuse_unfinished(&thread, ThreadView::of(&thread, log.clone())?)?;
         let input = start.input.as_ref();
-        let input = input.map(|_| MessageId::numbered(log.last_message().number() + 1));
+        let input = input.map(|_| MessageId::numbered(log.last_message() + 1));
         let scope = Scope::root(RunShared {
             run: RunId::from(self.ids.fresh()),
             attempt: 1,

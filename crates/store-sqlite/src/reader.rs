@@ -143,7 +143,7 @@ fn columns(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Record> {
         place: row
             .get::<_, Option<String>>(3)?
             .map_or(Place::Commit, |key| Place::Fact(FactKey::from(key))),
-        kind: text(4)?,
+        kind: text(4)?.into(),
         version: row.get(5)?,
         run: RunId::from(text(6)?),
         attempt: row.get(7)?,

@@ -174,7 +174,7 @@ impl Thread {
             seq,
             chain: entry.chain,
             place: entry.place,
-            kind: entry.kind.name.to_owned(),
+            kind: entry.kind.name.into(),
             version: entry.kind.version,
             run: entry.run,
             attempt: entry.attempt,

@@ -123,7 +123,7 @@ async fn reads_back_what_was_written(journal: impl Journal) {
             (seq, &entry.chain, &entry.place)
         );
         assert_eq!(
-            (record.kind.as_str(), record.version),
+            (&*record.kind, record.version),
             (entry.kind.name, entry.kind.version)
         );
         assert_eq!((&record.run, record.attempt), (&entry.run, entry.attempt));

@@ -115,7 +115,12 @@ impl Driver<'_> {
     }
 
     fn records(&self, call: &ValidatedCall, progress: &Progress<'_>) -> Result<CallRecords, Halt> {
-        let mut records = CallRecords::gather(call.id(), |key| self.scope.fact(key))?;
+        let minted_now = call.id().number() > self.scope.run().log.last_call();
+        let mut records = if minted_now {
+            CallRecords::default()
+        } else {
+            CallRecords::gather(call.id(), |key| self.scope.fact(key))?
+        };
         records.asked |= progress.raised.contains(&call::approval_id(call.id()));
         let now = call.spec().effect;
         match records.effect {
