@@ -16,8 +16,11 @@ mod row;
 
 use row::Row;
 
+/// What makes a scenario's row.
+type Make = fn() -> Row;
+
 /// Each scenario with what makes its row.
-const SCENARIOS: &[(&str, fn() -> Row)] = &[
+const SCENARIOS: &[(&str, Make)] = &[
     ("agent-hop/1", || agent_hop::row(1)),
     ("agent-hop/10", || agent_hop::row(10)),
     ("agent-hop/100", || agent_hop::row(100)),

@@ -179,12 +179,12 @@ mod tests {
         let good = [start.clone(), dispatched(), done.clone(), end.clone()];
         assert_eq!(check(&good), Ok(()));
         let bad: [&[AgentEvent]; 6] = [
-            &[end.clone()],
-            &[start.clone()],
+            std::slice::from_ref(&end),
+            std::slice::from_ref(&start),
             &[start.clone(), dispatched(), end.clone()],
             &[start.clone(), done.clone(), end.clone()],
             &[start.clone(), dispatched(), done.clone(), done, end.clone()],
-            &[start.clone(), end.clone(), start, end],
+            &[start.clone(), end.clone(), start.clone(), end.clone()],
         ];
         for events in bad {
             check(events).expect_err("a rule is broken");

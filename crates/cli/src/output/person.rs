@@ -89,7 +89,7 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
     }
     match report.status {
         Status::Suspended if report.asks.is_empty() => {
-            lines.push(format!("thread {thread} can go on"))
+            lines.push(format!("thread {thread} can go on"));
         }
         Status::Suspended => lines.extend(suspended(report)),
         Status::Cancelled => lines.push(format!("{WAIT}stopped{WAIT:#}")),
