@@ -8,12 +8,14 @@ use std::{
     sync::Arc,
 };
 
-use rustagents_config::{Config, SqlDeclaration};
+use rustagents_config::{Config, DataSource, Position, SqlDeclaration};
 use rustagents_core::{Code, budget::Limits, model::Model};
 use rustagents_lang::{Compiled, Severity, compile};
 use rustagents_providers::scripted::ScriptedModel;
 use rustagents_runtime::{Capabilities, Program, record::Target};
-use rustagents_tools::sql::{Database, Declaration, SqlTool};
+use rustagents_tools::sql::{
+    DataError, Database, Declaration, DeclarationError, Rehearsal, SqlTool,
+};
 
 use crate::failure::Failure;
 
@@ -45,12 +47,13 @@ impl Plan {
         target: &Path,
         config: Option<&Path>,
         models: &[String],
+        care: Care,
     ) -> Result<Self, Failure> {
         let path = find_plan(target)?;
         let source = read_text(&path, MAX_FILE)?;
         let config = find_config(&path, config)?;
         let models = split_models(models)?;
-        let capabilities = capabilities(config.as_ref(), &models)?;
+        let capabilities = capabilities(config.as_ref(), &models, care)?;
         Ok(Self {
             path,
             source,
@@ -212,6 +215,7 @@ fn anchored(spec: &str) -> Result<String, Failure> {
 fn capabilities(
     config: Option<&Config>,
     models: &BTreeMap<String, String>,
+    care: Care,
 ) -> Result<Capabilities, Failure> {
     let mut capabilities = Capabilities::default();
     if let Some(config) = config {
@@ -233,7 +237,7 @@ fn capabilities(
                 })?;
             capabilities.model(&*entry.alias, model);
         }
-        add_tools(&mut capabilities, config)?;
+        add_tools(&mut capabilities, config, care)?;
     }
     for (alias, spec) in models {
         capabilities.model(alias.as_str(), model(spec, Path::new("."))?);
@@ -258,32 +262,61 @@ fn model(spec: &str, folder: &Path) -> Result<Arc<dyn Model>, Failure> {
     }
 }
 
-fn add_tools(capabilities: &mut Capabilities, config: &Config) -> Result<(), Failure> {
-    let mut databases = BTreeMap::new();
-    for source in &config.data {
-        let place = format!(
-            "{}:{}:{}",
-            config.path.display(),
-            source.at.line,
-            source.at.column
-        );
-        let database = Database::new(&config.folder, &source.name, &source.seed)
-            .and_then(|database| database.check_seed().map(|()| database))
-            .map_err(|error| Failure::of(&error).at(place))?;
-        databases.insert(source.name.as_str(), Arc::new(database));
+/// How closely statements are looked at before they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// Every seed and statement is rehearsed in memory.
+    Check,
+    /// Only where the data is not there yet, since a call would make it first.
+    Run,
+}
+
+/// A data source, and what its seed makes of it where that was rehearsed.
+struct Source {
+    database: Arc<Database>,
+    rehearsal: Option<Rehearsal>,
+}
+
+fn add_tools(capabilities: &mut Capabilities, config: &Config, care: Care) -> Result<(), Failure> {
+    let place = |at: Position| format!("{}:{}:{}", config.path.display(), at.line, at.column);
+    let mut sources = BTreeMap::new();
+    for declared in &config.data {
+        let source = Source::open(config, declared, care)
+            .map_err(|error| Failure::of(&error).at(place(declared.at)))?;
+        sources.insert(declared.name.as_str(), source);
     }
     for declared in &config.tools {
-        let Some(database) = databases.get(declared.data.as_str()) else {
+        // The configuration checked that each tool's data source is declared.
+        let Some(source) = sources.get(declared.data.as_str()) else {
             continue;
         };
-        let tool = SqlTool::new(declaration(declared, Arc::clone(database))).map_err(|error| {
-            let at = declared.sql_at;
-            let place = format!("{}:{}:{}", config.path.display(), at.line, at.column);
-            Failure::of(&error).at(place)
-        })?;
+        let tool = source
+            .tool(declared)
+            .map_err(|error| Failure::of(&error).at(place(declared.sql_at)))?;
         capabilities.tool(Arc::new(tool));
     }
     Ok(())
+}
+
+impl Source {
+    fn open(config: &Config, declared: &DataSource, care: Care) -> Result<Self, DataError> {
+        let database = Database::new(&config.folder, &declared.name, &declared.seed)?;
+        database.check_seed()?;
+        let rehearse = care == Care::Check || !database.file().exists();
+        let rehearsal = rehearse.then(|| database.rehearse()).transpose()?;
+        Ok(Self {
+            database: Arc::new(database),
+            rehearsal,
+        })
+    }
+
+    fn tool(&self, declared: &SqlDeclaration) -> Result<SqlTool, DeclarationError> {
+        let tool = SqlTool::new(declaration(declared, Arc::clone(&self.database)))?;
+        match &self.rehearsal {
+            Some(rehearsal) => tool.rehearse(rehearsal).map(|()| tool),
+            None => Ok(tool),
+        }
+    }
 }
 
 fn declaration(declared: &SqlDeclaration, database: Arc<Database>) -> Declaration {

@@ -955,3 +955,49 @@ fn a_command_line_without_what_it_needs_is_refused() {
         assert!(desk.files() == before, "{arguments:?} wrote something");
     }
 }
+
+#[test]
+fn sql_that_cannot_work_is_found_before_anything_runs() {
+    let cases = [
+        (
+            "orders.sql",
+            "CREATE TABLE orders",
+            "CREATE TABL orders",
+            "RAG0204",
+            "TABL",
+        ),
+        (
+            "rustagents.toml",
+            "UPDATE orders SET status",
+            "UPDATE orders SETT status",
+            "RAG0203",
+            "SETT",
+        ),
+        (
+            "rustagents.toml",
+            "FROM orders WHERE",
+            "FROM ordres WHERE",
+            "RAG0203",
+            "ordres",
+        ),
+    ];
+    for (file, from, to, code, word) in cases {
+        let desk = Desk::new();
+        desk.edit(file, from, to);
+        let before = desk.files();
+        for arguments in [
+            &["check", ".", "--json"][..],
+            &["run", ".", "--json", "--input", "hi"],
+        ] {
+            let said = desk.rag(arguments);
+            assert_eq!(
+                (said.status, said.code().as_str()),
+                (Some(2), code),
+                "{said:?}"
+            );
+            let message = said.json()["error"]["message"].as_str().unwrap().to_owned();
+            assert!(message.contains(word), "{message}");
+        }
+        assert_eq!(desk.files(), before, "nothing is written");
+    }
+}

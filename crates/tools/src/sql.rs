@@ -2,13 +2,16 @@
 //!
 //! Reading order: `declaration` (what is declared, and what can be wrong with
 //! it), `statement` (the scanner), `database` and `seed` (where the data come
-//! from), `tool` (the contract), `job` (one call, start to end), and what a job
-//! uses: `watch` (when to stop), `connection`, `bind`, `rows`, `failure`.
+//! from), `rehearsal` (the seed in memory, to check statements against), `tool`
+//! (the contract), `job` (one call, start to end), and what a job uses: `watch`
+//! (when to stop), `connection`, `bind`, `rows`, `failure`.
 //!
 //! Invariant: arguments are bound by name; no text of theirs is ever parsed.
 //!
 //! Invariant: a statement and its commit are one transaction. What is reported
 //! as not executed changed nothing.
+//!
+//! Invariant: a rehearsal writes no file.
 //!
 //! Invariant: a `Repeatable` tool runs on a read-only connection.
 
@@ -19,6 +22,7 @@ mod declaration;
 mod failure;
 mod job;
 mod question;
+mod rehearsal;
 mod rows;
 mod seed;
 mod statement;
@@ -27,4 +31,5 @@ mod watch;
 
 pub use database::{DataError, Database};
 pub use declaration::{Declaration, DeclarationError};
+pub use rehearsal::Rehearsal;
 pub use tool::SqlTool;

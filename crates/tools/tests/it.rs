@@ -4,6 +4,7 @@
 
 mod declare;
 mod read;
+mod rehearse;
 mod seed;
 mod shop;
 mod stop;

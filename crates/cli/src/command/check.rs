@@ -6,13 +6,13 @@ use crate::{
     arguments::Check,
     failure::Failure,
     output::{Checked, Output},
-    plan::Plan,
+    plan::{Care, Plan},
 };
 
 pub(crate) fn check(arguments: &Check, output: &Output) -> Result<ExitCode, Failure> {
     let mut checked = Vec::new();
     for file in &arguments.files {
-        let plan = Plan::load(file, arguments.common.config.as_deref(), &[])?;
+        let plan = Plan::load(file, arguments.common.config.as_deref(), &[], Care::Check)?;
         let compiled = plan.compile()?;
         checked.push(Checked {
             path: plan.path.display().to_string(),

@@ -15,7 +15,7 @@ use crate::{
     command::{finish, named_json, runtime, watch},
     failure::Failure,
     output::Output,
-    plan::{Plan, Ready},
+    plan::{Care, Plan, Ready},
     signals::Signals,
     store::Address,
 };
@@ -71,7 +71,7 @@ fn recorded_plan(arguments: &Resume, recorded: &Target) -> Result<Ready, Failure
         let hint = "name its new place with `--target`";
         return Err(Failure::new(Code::FileUnreadable, message).hint(hint));
     }
-    Plan::load(&plan, config, &models)?.ready()
+    Plan::load(&plan, config, &models, Care::Run)?.ready()
 }
 
 fn decisions(arguments: &Resume) -> Result<Vec<Decision>, Failure> {

@@ -10,7 +10,7 @@ use crate::{
     command::{finish, named_json, runtime, watch},
     failure::Failure,
     output::Output,
-    plan::{Plan, read_text, text},
+    plan::{Care, Plan, read_text, text},
     signals::Signals,
     store::Address,
 };
@@ -29,6 +29,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
         &arguments.target,
         common.config.as_deref(),
         &arguments.models,
+        Care::Run,
     )?;
     let ready = plan.ready()?;
     let input = input(arguments)?;

@@ -1,6 +1,6 @@
 //! A connection that can do what a declared statement may do, and no more.
 
-use std::{path::Path, sync::Arc, thread, time::Duration};
+use std::{ffi::CStr, path::Path, sync::Arc, thread, time::Duration};
 
 use rusqlite::{
     Connection, OpenFlags,
@@ -20,11 +20,25 @@ const LONGEST_VALUE: i32 = 64 << 20;
 /// The longest wait between two tries at a lock.
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
+/// SQLite's own file system in memory; a name that starts with `/` is one
+/// database for all of the process's connections to it.
+const MEMORY: &CStr = c"memdb";
+
 /// Whether the statement may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
     Write,
+}
+
+impl Access {
+    fn flags(self) -> OpenFlags {
+        let mode = match self {
+            Self::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Self::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        };
+        mode | OpenFlags::SQLITE_OPEN_NO_MUTEX
+    }
 }
 
 /// Opens the database in `file`, which must exist, for one call.
@@ -33,11 +47,35 @@ pub(super) fn open(
     access: Access,
     watch: &Arc<Watch>,
 ) -> rusqlite::Result<Connection> {
-    let mode = match access {
-        Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
-        Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
-    };
-    let mut connection = Connection::open_with_flags(file, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    confine(
+        Connection::open_with_flags(file, access.flags())?,
+        access,
+        watch,
+    )
+}
+
+/// As [`open`], the database in memory that is called `name`.
+pub(super) fn open_in_memory(
+    name: &str,
+    access: Access,
+    watch: &Arc<Watch>,
+) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags_and_vfs(name, access.flags(), MEMORY)?;
+    confine(connection, access, watch)
+}
+
+/// A connection that may do everything to the database in memory called `name`.
+pub(super) fn create_in_memory(name: &str) -> rusqlite::Result<Connection> {
+    let flags = Access::Write.flags() | OpenFlags::SQLITE_OPEN_CREATE;
+    Connection::open_with_flags_and_vfs(name, flags, MEMORY)
+}
+
+/// Limits a new connection to what a declared statement may do.
+fn confine(
+    mut connection: Connection,
+    access: Access,
+    watch: &Arc<Watch>,
+) -> rusqlite::Result<Connection> {
     wait_for_locks(&mut connection, watch)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustagents_core::{
@@ -10,7 +11,10 @@ use rustagents_core::{
     tool::{MAX_NAME_BYTES, ToolSpec},
 };
 
-use super::seed;
+use super::{
+    rehearsal::{self, Rehearsal},
+    seed,
+};
 
 /// A SQLite database in `<folder>/.rustagents/data/<name>.db`.
 ///
@@ -87,6 +91,23 @@ impl Database {
     /// [`DataError::SeedUnreadable`] and [`DataError::SeedNotUtf8`].
     pub fn check_seed(&self) -> Result<(), DataError> {
         self.read_seed().map(drop)
+    }
+
+    /// Runs the seed in memory, and writes nothing. Blocks, for at most 10 s.
+    ///
+    /// The [`Rehearsal`] tells whether statements fit what the seed makes. What
+    /// is in the database's file by now does not matter.
+    ///
+    /// # Errors
+    /// [`DataError`]: reading the seed, or running it, fails as it would for
+    /// [`Database::ensure`]; [`DataError::Interrupted`] after 10 s.
+    pub fn rehearse(&self) -> Result<Rehearsal, DataError> {
+        self.rehearse_within(rehearsal::LONGEST)
+    }
+
+    fn rehearse_within(&self, limit: Duration) -> Result<Rehearsal, DataError> {
+        let text = self.read_seed()?;
+        Rehearsal::of(&text, limit).map_err(|failure| self.unseeded(&text, &failure))
     }
 
     /// Makes the database if it does not exist. Blocks.
@@ -248,4 +269,23 @@ impl Coded for DataError {
 
 fn on_line(line: Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(" on line {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rehearsal_ends_at_its_deadline() {
+        let folder = tempfile::tempdir().unwrap();
+        let seed = folder.path().join("endless.sql");
+        let endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c)
+            SELECT count(*) FROM c;";
+        fs::write(&seed, endless).unwrap();
+        let database = Database::new(folder.path(), "endless", &seed).unwrap();
+        let error = database
+            .rehearse_within(Duration::from_millis(10))
+            .unwrap_err();
+        assert!(matches!(error, DataError::Interrupted), "{error:?}");
+    }
 }

@@ -85,6 +85,21 @@ pub enum DeclarationError {
     /// SQLite would not see what follows.
     #[error("the statement holds a zero byte")]
     ZeroByte,
+    /// SQLite refuses the statement on the database that the seed makes.
+    #[error("the statement does not fit the database: {reason}")]
+    Sql {
+        /// What SQLite says, on one line.
+        reason: String,
+    },
+    /// A statement that writes, in a tool that only reads.
+    #[error("the statement writes, but the tool is declared to read only")]
+    Writes,
+    /// Two values of a row would have one key.
+    #[error("two columns of the result are named `{name}`")]
+    DuplicateColumn {
+        /// The name.
+        name: String,
+    },
     /// The question's template is not one.
     #[error("the question is not a template: {reason}")]
     Question {
@@ -119,6 +134,7 @@ impl Coded for DeclarationError {
                 "start with {}",
                 listed(&super::statement::KEYWORDS)
             )),
+            Self::DuplicateColumn { .. } => Some("name each column with `AS`".into()),
             Self::Parameter { .. } => Some("name it after an argument, such as `:order`".into()),
             Self::UnknownParameter { known, .. } | Self::UnknownVariable { known, .. }
                 if known.is_empty() =>

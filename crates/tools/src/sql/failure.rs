@@ -5,6 +5,7 @@ use rustagents_core::tool::{ToolError, ToolErrorKind};
 
 use super::{
     database::DataError,
+    declaration::DeclarationError,
     watch::{Stop, Watch},
 };
 
@@ -69,6 +70,20 @@ impl Failure {
         }
     }
 
+    /// What a call that would always fail so means for the declaration.
+    pub(super) fn into_declaration_error(self) -> DeclarationError {
+        match self {
+            Self::Writes => DeclarationError::Writes,
+            Self::DuplicateColumn { name } => DeclarationError::DuplicateColumn { name },
+            Self::Sqlite(error) => DeclarationError::Sql {
+                reason: reason(&error),
+            },
+            other => DeclarationError::Sql {
+                reason: other.to_string(),
+            },
+        }
+    }
+
     fn explained(self, watch: &Watch) -> Self {
         match (code(&self), watch.stop()) {
             (Some(ErrorCode::OperationInterrupted), Some(stop)) => Self::Stopped(stop),
@@ -117,13 +132,15 @@ pub(super) fn commit_failed(error: rusqlite::Error, watch: &Watch) -> ToolError 
     ToolError::unknown(ToolErrorKind::Failed, message).with_source(error)
 }
 
-/// What SQLite says, without the statement.
+/// What SQLite says, without the statement and on one line.
 pub(super) fn reason(error: &rusqlite::Error) -> String {
-    match error {
+    let reason = match error {
         rusqlite::Error::SqliteFailure(_, Some(message))
         | rusqlite::Error::SqlInputError { msg: message, .. } => message.clone(),
         other => other.to_string(),
-    }
+    };
+    // It repeats names of the statement, which may hold anything.
+    reason.replace(char::is_control, " ")
 }
 
 fn code(failure: &Failure) -> Option<ErrorCode> {

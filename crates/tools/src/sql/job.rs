@@ -14,6 +14,7 @@ use super::{
     connection::{self, Access},
     database::Database,
     failure::{Failure, commit_failed},
+    rehearsal::Rehearsal,
     rows,
     statement::Statement,
     watch::Watch,
@@ -54,6 +55,15 @@ impl Job {
         }
     }
 
+    /// Prepares the statement on a rehearsed database, as a call would.
+    pub(super) fn rehearse(&self, rehearsal: &Rehearsal) -> Result<(), Failure> {
+        let Some(connection) = rehearsal.connect(self.access())? else {
+            return Ok(());
+        };
+        let statement = self.prepare(&connection)?;
+        rows::columns(&statement).map(drop)
+    }
+
     fn access(&self) -> Access {
         match self.effect {
             EffectClass::Repeatable => Access::Read,
@@ -75,12 +85,18 @@ impl Job {
         )?)
     }
 
-    /// Runs the statement and checks what it did.
-    fn execute(&self, connection: &Connection, arguments: &Canonical) -> Result<Value, Failure> {
-        let mut statement = connection.prepare(&self.statement.text)?;
+    /// Refuses a statement that the tool may not run, whatever the arguments are.
+    fn prepare<'a>(&self, connection: &'a Connection) -> Result<rusqlite::Statement<'a>, Failure> {
+        let statement = connection.prepare(&self.statement.text)?;
         if self.access() == Access::Read && !statement.readonly() {
             return Err(Failure::Writes);
         }
+        Ok(statement)
+    }
+
+    /// Runs the statement and checks what it did.
+    fn execute(&self, connection: &Connection, arguments: &Canonical) -> Result<Value, Failure> {
+        let mut statement = self.prepare(connection)?;
         bind::arguments(&mut statement, arguments.value())?;
         let returns_rows = statement.column_count() > 0;
         let collected = rows::collect(&mut statement, self.limit, self.rows)?;

@@ -47,7 +47,7 @@ pub(super) fn collect(
 }
 
 /// The names of the columns, which are the keys of each object.
-fn columns(statement: &Statement<'_>) -> Result<Vec<String>, Failure> {
+pub(super) fn columns(statement: &Statement<'_>) -> Result<Vec<String>, Failure> {
     let mut names: Vec<String> = Vec::new();
     for name in statement.column_names() {
         if names.iter().any(|known| known == name) {

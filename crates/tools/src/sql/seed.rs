@@ -37,13 +37,7 @@ impl Draft {
         stop: impl Fn() -> bool + Send + 'static,
     ) -> rusqlite::Result<Self> {
         let mut connection = Connection::open(self.file())?;
-        // Nobody else sees the draft, and `publish` makes it durable.
-        connection.pragma_update(None, "synchronous", "OFF")?;
-        connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(stop))?;
-        connection.execute_batch(sql)?;
-        if !connection.is_autocommit() {
-            connection.execute_batch("COMMIT")?;
-        }
+        run(&mut connection, sql, stop)?;
         // Readers never wait in this mode, and what a killed process leaves is
         // finished by the next connection, also by one that only reads.
         connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -66,6 +60,22 @@ impl Draft {
     fn file(&self) -> PathBuf {
         self.folder.path().join("draft.db")
     }
+}
+
+/// Runs the seed `sql` on a new database that nobody else sees, until `stop` says so.
+pub(super) fn run(
+    connection: &mut Connection,
+    sql: &str,
+    stop: impl Fn() -> bool + Send + 'static,
+) -> rusqlite::Result<()> {
+    // What has to last is made durable as a whole, by `publish`.
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(stop))?;
+    connection.execute_batch(sql)?;
+    if !connection.is_autocommit() {
+        connection.execute_batch("COMMIT")?;
+    }
+    Ok(())
 }
 
 /// Makes the names in `folder` durable, where the system can.

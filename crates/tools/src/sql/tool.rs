@@ -12,8 +12,10 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use super::{
     declaration::{Declaration, DeclarationError},
+    failure::Failure,
     job::Job,
     question::Question,
+    rehearsal::Rehearsal,
     statement::Statement,
     watch::{Guard, Watch},
 };
@@ -60,7 +62,7 @@ impl SqlTool {
     ///
     /// # Errors
     /// [`DeclarationError`]. Whether the statement fits the database is found by
-    /// the first call.
+    /// [`SqlTool::rehearse`] and by the first call.
     pub fn new(declaration: Declaration) -> Result<Self, DeclarationError> {
         let Declaration {
             name,
@@ -92,6 +94,51 @@ impl SqlTool {
             .map(|ask| Question::new(ask, &known))
             .transpose()?;
         Ok(Self::assemble(declaration, statement, question))
+    }
+
+    /// Whether the statement fits the database that the seed makes. It is
+    /// prepared under the rules of a call, and not run.
+    ///
+    /// `rehearsal` is the one of the declared database.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// # use rustagents_core::tool::EffectClass;
+    /// # use rustagents_tools::sql::{Database, Declaration, SqlTool};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let seed = folder.path().join("orders.sql");
+    /// # std::fs::write(&seed, "CREATE TABLE orders (id TEXT PRIMARY KEY)")?;
+    /// # let database = Arc::new(Database::new(folder.path(), "orders", &seed)?);
+    /// # let declaration = |sql: &str| Declaration {
+    /// #     name: "orders".into(),
+    /// #     description: "The orders.".into(),
+    /// #     input_schema: serde_json::json!({"type": "object"}),
+    /// #     sql: sql.into(),
+    /// #     effect: EffectClass::Repeatable,
+    /// #     approval: None,
+    /// #     ask: None,
+    /// #     rows: None,
+    /// #     timeout: Duration::from_secs(5),
+    /// #     max_output_bytes: 16 << 10,
+    /// #     database: Arc::clone(&database),
+    /// # };
+    /// let rehearsal = database.rehearse()?;
+    /// let good = SqlTool::new(declaration("SELECT id FROM orders"))?;
+    /// good.rehearse(&rehearsal)?;
+    ///
+    /// let broken = SqlTool::new(declaration("SELECT id FROM ordres"))?;
+    /// let error = broken.rehearse(&rehearsal).unwrap_err();
+    /// assert!(error.to_string().ends_with("no such table: ordres"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DeclarationError::Sql`], [`DeclarationError::Writes`] and
+    /// [`DeclarationError::DuplicateColumn`]: each call would fail so.
+    pub fn rehearse(&self, rehearsal: &Rehearsal) -> Result<(), DeclarationError> {
+        self.job
+            .rehearse(rehearsal)
+            .map_err(Failure::into_declaration_error)
     }
 
     fn assemble(declared: Declaration, statement: Statement, question: Option<Question>) -> Self {
