@@ -16,3 +16,4 @@ mod hostile;
 mod kill;
 mod mistakes;
 mod processes;
+mod real_http;

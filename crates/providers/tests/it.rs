@@ -1,4 +1,10 @@
 //! Behaviour of the providers.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![cfg_attr(
+    any(feature = "openai", feature = "scripted"),
+    expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")
+)]
 
+#[cfg(feature = "openai")]
+mod openai;
+#[cfg(feature = "scripted")]
 mod scripted;
