@@ -4,7 +4,7 @@
 //! end on a [`FinalAnswer`], and from acting to observing on [`Observations`].
 //! Nothing else makes them, so no untrusted output drives the machine unchecked.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use rustagents_core::{
     canonical::Canonical,
@@ -37,7 +37,7 @@ pub enum Checked {
 #[derive(Clone, Debug)]
 pub struct ValidatedAction {
     text: String,
-    calls: Vec<ValidatedCall>,
+    calls: Arc<[ValidatedCall]>,
 }
 
 /// One call of a [`ValidatedAction`].
@@ -270,6 +270,14 @@ impl<'a> Validator<'a> {
     }
 }
 
+/// The call that a message is the result of.
+fn answered(message: &Message) -> Option<&CallId> {
+    match &message.body {
+        MessageBody::Tool { call, .. } => Some(call),
+        _ => None,
+    }
+}
+
 /// Decodes arguments; what models send for "no arguments" is the empty object.
 fn decode(text: &str) -> Result<Canonical, String> {
     let text = match text.trim() {
@@ -340,25 +348,18 @@ impl Observations {
         action: &ValidatedAction,
         results: impl IntoIterator<Item = Arc<Message>>,
     ) -> Result<Self, CallId> {
-        let mut by_call = std::collections::BTreeMap::new();
-        for message in results {
-            if let MessageBody::Tool { call, .. } = &message.body {
-                let call = call.clone();
-                if by_call.insert(call.clone(), message).is_some() {
-                    return Err(call);
-                }
-            }
+        let mut left: Vec<_> = results.into_iter().collect();
+        let mut ordered = Vec::with_capacity(action.calls.len());
+        for call in &*action.calls {
+            let at = left
+                .iter()
+                .position(|message| answered(message) == Some(&call.id));
+            ordered.push(left.swap_remove(at.ok_or_else(|| call.id.clone())?));
         }
-        let known: BTreeSet<_> = action.calls.iter().map(|call| &call.id).collect();
-        if let Some(stray) = by_call.keys().find(|call| !known.contains(call)) {
-            return Err(stray.clone());
+        match left.iter().find_map(|message| answered(message)) {
+            Some(stray) => Err(stray.clone()),
+            None => Ok(Self(ordered)),
         }
-        let ordered = action
-            .calls
-            .iter()
-            .map(|call| by_call.remove(&call.id).ok_or_else(|| call.id.clone()))
-            .collect::<Result<_, _>>()?;
-        Ok(Self(ordered))
     }
 
     /// The result messages, in call order.

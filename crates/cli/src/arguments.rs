@@ -18,8 +18,14 @@ pub(crate) enum Command {
     Run(Run),
     /// Go on with a thread: answer what it waits for, or continue after a crash
     Resume(Resume),
+    /// Look at threads
+    Threads(Threads),
     /// Check plans without running them
     Check(Check),
+    /// Draw a plan's graph
+    Graph(Graph),
+    /// Print the page of an error code
+    Explain(Explain),
 }
 
 #[derive(Debug, Args)]
@@ -81,6 +87,44 @@ pub(crate) struct Resume {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Threads {
+    #[command(subcommand)]
+    pub(crate) action: Option<Action>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Action {
+    /// All threads of the store, by name; what happens without a subcommand
+    List(List),
+    /// How a thread stands, and what it waits for
+    Show(OfThread),
+    /// The supersteps of a thread
+    History(OfThread),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// The most threads that are listed
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+    /// Start after this name
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) after: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OfThread {
+    /// The thread
+    pub(crate) thread: String,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Check {
     /// .rag files, or folders that hold one
     #[arg(required = true)]
@@ -89,7 +133,38 @@ pub(crate) struct Check {
     pub(crate) common: Common,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Graph {
+    /// A .rag file, or a folder that holds one
+    pub(crate) target: PathBuf,
+    /// How the graph is written [default: mermaid, or json with --json]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// How a graph is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Mermaid,
+    Json,
+    Dot,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The code, such as RAG0102 or 102
+    pub(crate) code: String,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
 /// Options that every command takes.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own on the command line"
+)]
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Common {
@@ -102,6 +177,9 @@ pub(crate) struct Common {
     /// Print one JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print each event as a line of JSON on standard output, and the object last
+    #[arg(long)]
+    pub(crate) events: bool,
     /// Print no progress
     #[arg(long)]
     pub(crate) quiet: bool,
@@ -127,6 +205,20 @@ impl Arguments {
             Command::Run(arguments) => &arguments.common,
             Command::Resume(arguments) => &arguments.common,
             Command::Check(arguments) => &arguments.common,
+            Command::Graph(arguments) => &arguments.common,
+            Command::Explain(arguments) => &arguments.common,
+            Command::Threads(arguments) => arguments.chosen(),
+        }
+    }
+}
+
+impl Threads {
+    /// The options that stand closest to the action.
+    pub(crate) fn chosen(&self) -> &Common {
+        match &self.action {
+            None => &self.common,
+            Some(Action::List(list)) => &list.common,
+            Some(Action::Show(of) | Action::History(of)) => &of.common,
         }
     }
 }

@@ -1,8 +1,11 @@
 //! The commands, one file each.
 
 pub(crate) mod check;
+pub(crate) mod explain;
+pub(crate) mod graph;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod threads;
 
 use std::{process::ExitCode, sync::Arc};
 

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`arguments`] (the command line), [`command`] (one file each),
 //! [`plan`] (from files to a program), [`store`], [`output`] and [`failure`]
-//! (what people and scripts are told), [`signals`].
+//! (what people and scripts are told), [`pages`] (of the error codes), [`signals`].
 //!
 //! Invariant: only this crate names concrete providers, tools and stores, writes
 //! to the terminal, reads the environment, and ends the process.
@@ -11,6 +11,7 @@ mod arguments;
 mod command;
 mod failure;
 mod output;
+mod pages;
 mod plan;
 mod signals;
 mod store;
@@ -43,6 +44,9 @@ fn main() -> ExitCode {
 fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
     match command {
         Command::Check(arguments) => command::check::check(&arguments, output),
+        Command::Graph(arguments) => command::graph::graph(&arguments, output),
+        Command::Explain(arguments) => command::explain::explain(&arguments, output),
+        Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
         Command::Run(arguments) => on_tokio(command::run::run(&arguments, output)),
         Command::Resume(arguments) => on_tokio(command::resume::resume(&arguments, output)),
     }

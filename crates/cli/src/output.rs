@@ -1,6 +1,7 @@
 //! What people and scripts are told: answers on standard output, the rest on
 //! standard error. A reader that goes away is no error.
 
+mod events;
 mod json;
 mod person;
 
@@ -9,17 +10,29 @@ use std::io::{IsTerminal, Write};
 use anstream::{AutoStream, ColorChoice};
 use rustagents_core::event::Events;
 use rustagents_lang::Diagnostic;
-use rustagents_runtime::Report;
+use rustagents_runtime::{
+    Report, ThreadView,
+    inspect::{Moment, Standing, ThreadSummary},
+};
 
 use crate::{
     arguments::{Color, Common, program, quote},
     failure::Failure,
 };
 
+/// For whom a command talks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Person,
+    Json,
+    /// Each event a line, then the object.
+    Events,
+}
+
 /// How a command talks.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
-    json: bool,
+    form: Form,
     quiet: bool,
     verbose: bool,
     color: ColorChoice,
@@ -43,8 +56,12 @@ pub(crate) struct Checked {
 impl Output {
     pub(crate) fn new(common: &Common) -> Self {
         Self {
-            json: common.json,
-            quiet: common.quiet || common.json,
+            form: match (common.json, common.events) {
+                (_, true) => Form::Events,
+                (true, false) => Form::Json,
+                (false, false) => Form::Person,
+            },
+            quiet: common.quiet || common.json || common.events,
             verbose: common.verbose,
             color: match common.color {
                 Color::Auto => ColorChoice::Auto,
@@ -60,6 +77,12 @@ impl Output {
 
     /// A listener that shows progress, if somebody wants to see it.
     pub(crate) fn progress(&self, named: bool) -> Events {
+        if self.form == Form::Events {
+            return Events::listen(|event| {
+                // A reader that went away misses the rest; the run goes on.
+                let _ = say(&events::line(event));
+            });
+        }
         if self.quiet {
             return Events::default();
         }
@@ -76,7 +99,7 @@ impl Output {
     /// # Errors
     /// Standard output cannot be written.
     pub(crate) fn report(&self, report: &Report) -> Result<(), Failure> {
-        if self.json {
+        if self.is_json() {
             return say(&json::report(report, &self.resume));
         }
         if let Some(answer) = person::answer(report) {
@@ -114,7 +137,7 @@ impl Output {
     }
 
     fn told(&self, failure: &Failure) {
-        if self.json {
+        if self.is_json() {
             // Nobody is left to tell if this cannot be said.
             let _ = say(&json::failure(failure, &self.resume));
             return;
@@ -125,13 +148,49 @@ impl Output {
         }
     }
 
+    /// The threads of a store.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn threads(&self, threads: &[ThreadSummary]) -> Result<(), Failure> {
+        say(&if self.is_json() {
+            json::threads(threads)
+        } else {
+            person::threads(threads)
+        })
+    }
+
+    /// How a thread stands.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn thread(&self, view: &ThreadView, standing: Standing) -> Result<(), Failure> {
+        let report = view.report();
+        if self.is_json() {
+            return say(&json::thread(view, standing, &report, &self.resume));
+        }
+        say(&person::thread(view, standing, &report, &self.resume))
+    }
+
+    /// The supersteps of a thread.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn history(&self, thread: &str, moments: &[Moment]) -> Result<(), Failure> {
+        say(&if self.is_json() {
+            json::history(thread, moments)
+        } else {
+            person::history(moments)
+        })
+    }
+
     /// What was found in plans; says whether there was anything.
     ///
     /// # Errors
     /// Standard output cannot be written.
     pub(crate) fn checked(&self, checked: &[Checked]) -> Result<bool, Failure> {
         let found = checked.iter().any(|plan| !plan.diagnostics.is_empty());
-        if self.json {
+        if self.is_json() {
             say(&json::checked(checked))?;
         } else {
             for plan in checked {
@@ -149,11 +208,38 @@ impl Output {
         Ok(found)
     }
 
+    /// Whether standard output is for one JSON object.
+    pub(crate) fn is_json(&self) -> bool {
+        self.form != Form::Person
+    }
+
     fn stderr(&self, text: &str) {
         if !text.is_empty() {
             put(AutoStream::new(std::io::stderr(), self.color), text);
         }
     }
+}
+
+/// Writes a text that was asked for to standard output: a pipe gets it as it is,
+/// a screen what is safe to show.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(crate) fn text(text: &str) -> Result<(), Failure> {
+    let text = text.trim_end();
+    if std::io::stdout().is_terminal() {
+        return say(&person::shown(text));
+    }
+    say(text)
+}
+
+/// Writes one JSON object to standard output.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub(crate) fn object(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let line = serde_json::to_string(value).map_err(|error| Failure::internal(&error))?;
+    say(&line)
 }
 
 /// Writes a line to standard output. A reader that went away is no error.

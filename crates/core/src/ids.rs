@@ -190,6 +190,14 @@ impl TaskId {
     }
 }
 
+impl TaskId {
+    /// The node that the task activates.
+    pub fn node(&self) -> NodeName {
+        let node = self.0.rsplit_once(':').map_or(&*self.0, |(node, _)| node);
+        NodeName::from(node)
+    }
+}
+
 impl CallId {
     /// The id of the thread's call number `number`.
     pub fn numbered(number: u64) -> Self {

@@ -205,12 +205,7 @@ impl Batch {
                 rule: "only a driver commits",
             });
         }
-        let mut keys = BTreeSet::new();
-        let mut facts = self.entries.iter().filter_map(|entry| match &entry.place {
-            Place::Fact(key) => Some((&entry.chain.branch, key)),
-            Place::Commit => None,
-        });
-        if !facts.all(|fact| keys.insert(fact)) {
+        if self.names_a_key_twice() {
             return Err(JournalError::Malformed {
                 rule: "a batch names a key once",
             });
@@ -238,6 +233,25 @@ impl Batch {
             });
         }
         Ok(())
+    }
+}
+
+impl Batch {
+    fn names_a_key_twice(&self) -> bool {
+        let facts = || {
+            self.entries.iter().filter_map(|entry| match &entry.place {
+                Place::Fact(key) => Some((&entry.chain.branch, key)),
+                Place::Commit => None,
+            })
+        };
+        // Nearly every batch has a handful of facts; a set would cost more.
+        if self.entries.len() <= 16 {
+            return facts()
+                .enumerate()
+                .any(|(at, fact)| facts().take(at).any(|other| other == fact));
+        }
+        let mut keys = BTreeSet::new();
+        !facts().all(|fact| keys.insert(fact))
     }
 }
 
@@ -337,6 +351,19 @@ impl fmt::Debug for Claim {
     }
 }
 
+/// A thread, as a listing shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadRow {
+    /// Its name.
+    pub thread: ThreadId,
+    /// How often it was claimed.
+    pub epoch: Epoch,
+    /// The place of its last record; 0 if it has none.
+    pub last_seq: Seq,
+    /// When it was last written to, by the writer's clock.
+    pub updated_at_ms: u64,
+}
+
 /// A message with its place among the thread family's messages.
 pub type PlacedMessage = (u64, Arc<Message>);
 
@@ -378,6 +405,13 @@ pub trait Journal: Send + Sync {
         after: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<PlacedMessage>, JournalError>>;
+
+    /// Up to `limit` threads whose names follow `after`, by name.
+    fn threads<'a>(
+        &'a self,
+        after: Option<&'a ThreadId>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>>;
 
     /// A content of the thread's family.
     fn content<'a>(

@@ -208,8 +208,16 @@ impl Scope {
             .entries
             .iter()
             .rposition(|entry| entry.place == Place::Commit);
-        let messages = batch.messages.clone();
+        self.remember(&batch.messages);
         let seqs = self.run().journal.append(batch).await?;
+        if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
+            *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
+        }
+        Ok(())
+    }
+
+    /// Keeps messages at hand. Where the append then fails, so does the attempt.
+    fn remember(&self, messages: &[Arc<Message>]) {
         let mut fresh = self
             .shared
             .fresh
@@ -217,14 +225,9 @@ impl Scope {
             .unwrap_or_else(PoisonError::into_inner);
         fresh.extend(
             messages
-                .into_iter()
-                .map(|message| (message.id.clone(), message)),
+                .iter()
+                .map(|message| (message.id.clone(), Arc::clone(message))),
         );
-        drop(fresh);
-        if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
-            *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
-        }
-        Ok(())
     }
 
     fn batch(&self, write: Write) -> Result<Batch, JournalError> {

@@ -15,13 +15,14 @@ use crate::{
     graph::{Compiled, Graph, Target, Way},
     node::Node,
     state::Reducer,
+    topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode},
 };
 
 /// The virtual node after which nothing runs.
 pub const END: &str = "END";
 
 /// The virtual node before the first.
-const START: &str = "START";
+pub const START: &str = "START";
 
 /// The most supersteps of a run, unless the graph says otherwise.
 const RECURSION_LIMIT: u64 = 25;
@@ -168,7 +169,34 @@ impl GraphBuilder {
             nodes: nodes.collect(),
             channels: self.channels.clone(),
             recursion_limit: self.recursion_limit,
+            topology: self.topology(),
         }))
+    }
+
+    fn topology(&self) -> GraphTopology {
+        let edge = |from: &str, to: &str, label: Option<&str>| TopologyEdge {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            label: label.map(str::to_owned),
+        };
+        let mut edges: Vec<_> = self.start.iter().map(|to| edge(START, to, None)).collect();
+        for (name, _) in &self.nodes {
+            let own = self.edges.iter().filter(|(from, _)| from == name);
+            edges.extend(own.map(|(_, to)| edge(name, to, None)));
+            for (_, label, targets) in self.routes.iter().filter(|(from, _, _)| from == name) {
+                edges.extend(targets.iter().map(|to| edge(name, to, Some(label))));
+            }
+        }
+        let channels = self.channels.iter().cloned();
+        let nodes = self.nodes.iter().map(|(name, _)| name.clone());
+        GraphTopology {
+            name: self.name.clone(),
+            channels: channels
+                .map(|(name, reducer)| TopologyChannel { name, reducer })
+                .collect(),
+            nodes: nodes.map(|name| TopologyNode { name }).collect(),
+            edges,
+        }
     }
 
     fn faults(&self) -> Vec<GraphFault> {

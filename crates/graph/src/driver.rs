@@ -72,7 +72,8 @@ impl<'a> Driver<'a> {
         };
         write_checkpoint(&checkpoint, &messages, &mut opening);
         let opened = self.moved(position, checkpoint, &messages)?;
-        self.record(opening, &opened).await?;
+        // Whoever opens the run says so first, and of this checkpoint then.
+        self.scope.append(opening).await.map_err(Halt::from)?;
         Ok(opened)
     }
 
@@ -126,7 +127,12 @@ impl<'a> Driver<'a> {
     /// Runs what is not done yet; keeps each finished write.
     async fn run_tasks(&self, at: &Position) -> Superstep {
         let mut step = Superstep::default();
+        let fresh = self.scope.run().log.is_empty();
         for task in &at.tasks {
+            if fresh {
+                step.writes.push(None);
+                continue;
+            }
             let key = TaskWrite::key(self.scope.namespace(), &task.task);
             let known = self
                 .scope
@@ -138,6 +144,13 @@ impl<'a> Driver<'a> {
             }
         }
         if step.halt.is_some() {
+            return step;
+        }
+        if let [task] = at.tasks.as_slice()
+            && matches!(step.writes.as_slice(), [None])
+        {
+            let ended = self.run_task(at, 0, task).await;
+            self.take(&mut step, at, ended, true).await;
             return step;
         }
         let open = step
@@ -275,8 +288,10 @@ impl<'a> Driver<'a> {
         let tasks = at.tasks.iter().cloned();
         let writes: Vec<_> = tasks.zip(step.writes.into_iter().flatten()).collect();
         let number = at.checkpoint + 1;
-        let decided = Compiled::reduce(&writes)
-            .and_then(|deltas| Ok((deltas, self.graph.follow(&writes, number)?)));
+        let decided = self
+            .graph
+            .follow(&writes, number)
+            .and_then(|next| Ok((Compiled::reduce(writes)?, next)));
         let (deltas, next) = match decided {
             Ok(decided) => decided,
             Err(error) => return Ok(Advanced::Refused(at, refused(&error))),

@@ -16,6 +16,7 @@ use crate::{
     node::{Node, NodeFailure},
     record::{Checkpoint, Task},
     state::{Reducer, State, Update},
+    topology::GraphTopology,
 };
 
 /// An immutable graph. Cheap to clone, usable by many runs at once.
@@ -28,6 +29,7 @@ pub(crate) struct Compiled {
     pub(crate) nodes: BTreeMap<NodeName, (Arc<dyn Node>, Way)>,
     pub(crate) channels: Vec<(String, Reducer)>,
     pub(crate) recursion_limit: u64,
+    pub(crate) topology: GraphTopology,
 }
 
 /// Where a way leads.
@@ -135,6 +137,11 @@ impl Graph {
         &self.0.channels
     }
 
+    /// Its shape, as declared.
+    pub fn topology(&self) -> &GraphTopology {
+        &self.0.topology
+    }
+
     /// An empty state of this graph.
     pub fn empty_state(&self) -> State {
         State::new(
@@ -180,7 +187,8 @@ impl Graph {
         Ok(position)
     }
 
-    /// Opens a run: takes the input, together with the records in `opening`.
+    /// Opens a run: takes the input, together with the records in `opening`. Emits
+    /// nothing: what was opened is the caller's to tell.
     ///
     /// # Errors
     /// [`OpenError`]; nothing is recorded then.

@@ -3,7 +3,8 @@
 //! Reading order: [`state`] (channels, updates and the deltas that records
 //! keep), [`builder`] (what a graph is made of, and every fault that it can
 //! have), [`node`] (what a node is given and gives back), [`schedule`] (the pure
-//! half of a superstep), [`record`], and [`graph`] with its driver.
+//! half of a superstep), [`record`], [`graph`] with its driver, and [`topology`]
+//! (what a graph looks like from outside).
 //!
 //! All tasks of a superstep see the same committed state; their writes are
 //! reduced in task order when all are done, and recorded as one checkpoint. A
@@ -20,8 +21,10 @@ pub mod record;
 pub mod schedule;
 pub mod state;
 mod task;
+pub mod topology;
 
-pub use builder::{END, GraphBuilder, GraphFault, GraphFaults};
+pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
 pub use graph::{Frame, Graph, GraphEnd, Outcome, Position};
 pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
 pub use state::{Reducer, State, Update};
+pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode};

@@ -120,11 +120,14 @@ impl Compiled {
     /// # Errors
     /// [`ScheduleError::ConcurrentUpdate`].
     pub(crate) fn reduce(
-        writes: &[(Task, TaskWrite)],
+        mut writes: Vec<(Task, TaskWrite)>,
     ) -> Result<Vec<(String, Delta)>, ScheduleError> {
+        if let [(_, write)] = writes.as_mut_slice() {
+            return Ok(std::mem::take(&mut write.deltas));
+        }
         let mut setters: BTreeMap<&str, &TaskId> = BTreeMap::new();
         let mut deltas = Vec::new();
-        for (task, write) in writes {
+        for (task, write) in &writes {
             for (channel, delta) in &write.deltas {
                 if let Delta::Set(_) = delta
                     && let Some(other) = setters.insert(channel, &task.task)
@@ -173,6 +176,17 @@ impl Compiled {
     }
 }
 
+/// How many tasks are compared one by one before a set pays.
+const FEW: usize = 16;
+
+/// Whether `node` has no task yet.
+fn is_new<'a>(tasks: &[Task], seen: &mut BTreeSet<&'a NodeName>, node: &'a NodeName) -> bool {
+    if tasks.len() < FEW {
+        return !tasks.iter().any(|task| task.node == *node);
+    }
+    !tasks.iter().take(FEW).any(|task| task.node == *node) && seen.insert(node)
+}
+
 fn tasks<'a>(
     targets: impl Iterator<Item = &'a Target>,
     checkpoint: u64,
@@ -181,7 +195,7 @@ fn tasks<'a>(
     let mut tasks: Vec<Task> = Vec::new();
     for target in targets {
         if let Target::Node(node) = target
-            && seen.insert(node)
+            && is_new(&tasks, &mut seen, node)
         {
             let task = TaskId::derive(node, checkpoint, tasks.len());
             tasks.push(Task {

@@ -14,3 +14,4 @@ mod builder;
 mod crash;
 mod growth;
 mod steps;
+mod topology;

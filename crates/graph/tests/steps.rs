@@ -370,6 +370,6 @@ async fn each_started_node_has_one_end_and_each_step_one_checkpoint_event() {
     );
     assert_eq!(
         count(|event| matches!(event, Event::CheckpointSaved { .. })),
-        4
+        3
     );
 }

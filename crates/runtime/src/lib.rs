@@ -4,7 +4,7 @@
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
 //! run), [`view`] (a thread as its log tells it), [`answers`] (what a person may
 //! say, checked before anything is written), [`runs`] (start and resume) and
-//! [`report`].
+//! [`report`], and [`inspect`] (listings and histories).
 //!
 //! Invariant: a call that is refused has written nothing.
 //!
@@ -12,6 +12,7 @@
 
 pub mod answers;
 pub mod host;
+pub mod inspect;
 mod ledger;
 mod nodes;
 pub mod program;

@@ -31,6 +31,20 @@ pub enum Status {
     Cancelled,
 }
 
+impl Status {
+    /// The stable name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Suspended => "suspended",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 /// What a run came to.
 #[derive(Clone, Debug)]
 pub struct Report {

@@ -127,6 +127,9 @@ impl Runtime {
         });
         let at = self.open(program, &scope, start).await?;
         started(&scope);
+        scope.emit(|| Event::CheckpointSaved {
+            checkpoint: at.checkpoint,
+        });
         self.drive(program, &scope, at).await
     }
 

@@ -6,7 +6,7 @@ use rustagents_core::{
     BoxFuture,
     digest::Digest,
     ids::ThreadId,
-    journal::{Batch, Claim, Journal, JournalError, Owner, PlacedMessage, Record, Seq},
+    journal::{Batch, Claim, Journal, JournalError, Owner, PlacedMessage, Record, Seq, ThreadRow},
 };
 
 use crate::{
@@ -110,6 +110,16 @@ impl Journal for SqliteJournal {
     ) -> BoxFuture<'a, Result<Vec<PlacedMessage>, JournalError>> {
         let thread = thread.clone();
         let work = move |path: &Path, c: &_| reader::messages(path, c, &thread, after, limit);
+        Box::pin(self.readers.read(work))
+    }
+
+    fn threads<'a>(
+        &'a self,
+        after: Option<&'a ThreadId>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>> {
+        let after = after.cloned();
+        let work = move |path: &Path, c: &_| reader::threads(path, c, after.as_ref(), limit);
         Box::pin(self.readers.read(work))
     }
 

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
-    journal::{Chain, JournalError, Place, PlacedMessage, Record, Seq},
+    journal::{Chain, JournalError, Place, PlacedMessage, Record, Seq, ThreadRow},
     message::Message,
     tool::EffectClass,
 };
@@ -214,6 +214,43 @@ pub(crate) fn messages(
         messages.push((place, Arc::new(message)));
     }
     Ok(messages)
+}
+
+/// Up to `limit` threads whose names follow `after`.
+pub(crate) fn threads(
+    path: &Path,
+    connection: &Connection,
+    after: Option<&ThreadId>,
+    limit: usize,
+) -> Result<Vec<ThreadRow>, JournalError> {
+    let fail = |error: rusqlite::Error| schema::failed(path, &error);
+    let mut statement = connection
+        .prepare_cached(
+            "SELECT name, epoch, last_seq, updated_at FROM threads
+              WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2",
+        )
+        .map_err(fail)?;
+    let after = after.map(ThreadId::as_str);
+    let mut rows = statement.query(params![after, limit]).map_err(fail)?;
+    let mut threads = Vec::new();
+    while let Some(row) = rows.next().map_err(fail)? {
+        let name: String = row.get(0).map_err(fail)?;
+        let thread = ThreadId::new(&name).map_err(|error| JournalError::Corrupt {
+            place: format!("thread {name:?}"),
+            reason: error.to_string(),
+        })?;
+        let (epoch, last_seq, updated_at_ms) = row
+            .get(1)
+            .and_then(|epoch| Ok((epoch, row.get(2)?, row.get(3)?)))
+            .map_err(fail)?;
+        threads.push(ThreadRow {
+            thread,
+            epoch,
+            last_seq,
+            updated_at_ms,
+        });
+    }
+    Ok(threads)
 }
 
 /// A content of the thread's family.

@@ -12,7 +12,7 @@ use rustagents_core::{
     BoxFuture,
     digest::Digest,
     ids::ThreadId,
-    journal::{Batch, Claim, Journal, JournalError, Owner, PlacedMessage, Record, Seq},
+    journal::{Batch, Claim, Journal, JournalError, Owner, PlacedMessage, Record, Seq, ThreadRow},
 };
 
 /// On which side of a write's durability point the fault strikes.
@@ -162,6 +162,14 @@ impl Journal for FaultJournal {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<PlacedMessage>, JournalError>> {
         self.inner.messages(thread, after, limit)
+    }
+
+    fn threads<'a>(
+        &'a self,
+        after: Option<&'a ThreadId>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>> {
+        self.inner.threads(after, limit)
     }
 
     fn content<'a>(

@@ -13,7 +13,7 @@ use rustagents_core::{
     ids::{Branch, FactKey, MessageId, ThreadId},
     journal::{
         Author, Batch, Chain, Claim, Entry, Epoch, Journal, JournalError, Owner, Place,
-        PlacedMessage, Record, Seq,
+        PlacedMessage, Record, Seq, ThreadRow,
     },
     message::Message,
 };
@@ -249,6 +249,27 @@ impl Journal for MemoryJournal {
                 .get(thread)
                 .map_or(&[][..], |thread| &thread.messages);
             Ok(after(messages, from, limit).collect())
+        }
+        .boxed()
+    }
+
+    fn threads<'a>(
+        &'a self,
+        after: Option<&'a ThreadId>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>> {
+        async move {
+            let threads = self.threads();
+            let rows = threads
+                .iter()
+                .filter(|(name, _)| after.is_none_or(|after| *name > after));
+            let row = |(name, thread): (&ThreadId, &Thread)| ThreadRow {
+                thread: name.clone(),
+                epoch: thread.epoch,
+                last_seq: thread.records.len() as Seq,
+                updated_at_ms: thread.records.last().map_or(0, |record| record.at_ms),
+            };
+            Ok(rows.map(row).take(limit).collect())
         }
         .boxed()
     }

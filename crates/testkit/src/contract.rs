@@ -8,7 +8,8 @@ use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, MessageId, Namespace, RunId, ThreadId},
     journal::{
-        Author, Batch, Chain, Claim, Content, Entry, Journal, JournalError, Owner, Place, Seq, kind,
+        Author, Batch, Chain, Claim, Content, Entry, Journal, JournalError, Owner, Place, Seq,
+        ThreadRow, kind,
     },
     message::Message,
     tool::EffectClass,
@@ -31,6 +32,7 @@ pub async fn journal<J: Journal + 'static, F: Future<Output = J>>(mut fresh: imp
     messages_and_contents_are_written_once(fresh().await).await;
     large_and_odd_bodies_come_back(fresh().await).await;
     concurrent_facts_have_one_order(fresh().await).await;
+    threads_are_listed_by_name_in_pages(fresh().await).await;
 }
 
 fn thread(name: &str) -> ThreadId {
@@ -444,6 +446,40 @@ async fn large_and_odd_bodies_come_back(journal: impl Journal) {
     let over = batch("t", &claim, vec![], vec![fact("o", &"o".repeat(9 << 20))]);
     let error = journal.append(over).await.expect_err("a batch is bounded");
     assert!(matches!(error, JournalError::TooLarge { .. }), "{error:?}");
+}
+
+async fn threads_are_listed_by_name_in_pages(journal: impl Journal) {
+    assert!(
+        journal
+            .threads(None, 10)
+            .await
+            .expect("readable")
+            .is_empty()
+    );
+    for name in ["b", "ä", "a", "B"] {
+        let claim = claim(&journal, name).await;
+        let write = batch(name, &claim, vec![], vec![fact("k", "1")]);
+        journal.append(write).await.expect("appended");
+    }
+    let names = |rows: &[ThreadRow]| -> Vec<String> {
+        rows.iter().map(|row| row.thread.to_string()).collect()
+    };
+    let all = journal.threads(None, 10).await.expect("readable");
+    assert_eq!(
+        names(&all),
+        ["B", "a", "b", "ä"],
+        "by the bytes of their names"
+    );
+    let first = all.first().expect("four threads");
+    assert_eq!(
+        (first.epoch, first.last_seq, first.updated_at_ms),
+        (1, 1, 1_000)
+    );
+    let page = journal
+        .threads(Some(&thread("a")), 1)
+        .await
+        .expect("readable");
+    assert_eq!(names(&page), ["b"], "pages start after a name");
 }
 
 async fn concurrent_facts_have_one_order(journal: impl Journal) {

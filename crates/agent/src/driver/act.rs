@@ -157,6 +157,11 @@ impl Driver<'_> {
             if turn.doubtful || turn.failure.is_some() {
                 return Ok(());
             }
+            if let [start] = group {
+                let (open, ended) = self.perform(turn.number, start).await?;
+                self.record(turn, at, start, open, ended).await?;
+                continue;
+            }
             let runs: Vec<_> = group
                 .iter()
                 .map(|start| self.start(turn.number, start))
@@ -261,7 +266,7 @@ impl Driver<'_> {
             progress.step.end(AgentEvent::StepSuspended { step });
             return Ok(AnyPhase::Suspended(at.suspend(turn.waiting)));
         }
-        let ids = turn.result_ids();
+        let (observed, ids) = (turn.observed, turn.result_ids());
         let results =
             Observations::collect(turn.action, turn.results.into_values()).map_err(|call| {
                 Halt::Incompatible {
@@ -269,16 +274,15 @@ impl Driver<'_> {
                     difference: "it has no result and nothing to do".into(),
                 }
             })?;
+        let (phase, made) = (AnyPhase::Acting(at), Move::Observe(results));
+        if observed {
+            progress.step.end(AgentEvent::StepCompleted { step });
+            return self.apply(phase, made);
+        }
         let transition = Transition::Observing {
             turn: step,
             results: ids,
         };
-        if turn.observed {
-            progress.step.moved(&transition);
-            return self.apply(AnyPhase::Acting(at), Move::Observe(results));
-        }
-        let phase = AnyPhase::Acting(at);
-        let made = Move::Observe(results);
         self.commit(phase, Write::new(), &transition, made, &mut progress.step)
             .await
     }

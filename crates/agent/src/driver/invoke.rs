@@ -2,7 +2,11 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use futures::{FutureExt, future::Fuse, select_biased};
+use futures::{
+    FutureExt,
+    future::{Fuse, poll_immediate},
+    select_biased,
+};
 use rustagents_core::{
     BoxFuture,
     digest::Rolling,
@@ -39,6 +43,10 @@ pub(crate) async fn invoke(scope: &Scope, tool: &dyn Tool, call: &ValidatedCall)
         .map(|ended| ended.unwrap_or_else(|_| panicked()))
         .boxed();
     let mut outcome = outcome.fuse();
+    // Most tools that do not wait are done at once: no timer is made for them.
+    if let Some(ended) = poll_immediate(&mut outcome).await {
+        return ended;
+    }
     select_biased! {
         ended = outcome => return ended,
         () = run.cancel.cancelled().fuse() => {}

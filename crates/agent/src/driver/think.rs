@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{FutureExt, select_biased};
+use futures::{FutureExt, future::poll_immediate, select_biased};
 use rustagents_core::{
     budget::Resource,
     code::Coded,
@@ -133,10 +133,18 @@ impl Driver<'_> {
                 }
             },
         );
+        let mut answer = std::pin::pin!(answer.fuse());
+        if run.cancel.is_cancelled() {
+            return Err(Halt::Cancelled);
+        }
+        // A model that answers at once needs no timer.
+        if let Some(answer) = poll_immediate(&mut answer).await {
+            return Ok(answer);
+        }
         select_biased! {
             () = run.cancel.cancelled().fuse() => Err(Halt::Cancelled),
             () = run.clock.sleep(left).fuse() => Err(self.out_of_time()),
-            answer = answer.fuse() => Ok(answer),
+            answer = answer => Ok(answer),
         }
     }
 

@@ -5,9 +5,12 @@ use rustagents_core::{
     budget::Spent,
 };
 use rustagents_lang::Severity;
-use rustagents_runtime::{Report, Status};
+use rustagents_runtime::{
+    Report, Status, ThreadView,
+    inspect::{Moment, Standing, ThreadSummary},
+};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     failure::Failure,
@@ -199,4 +202,58 @@ pub(super) fn checked(checked: &[Checked]) -> String {
 
 fn line(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
+}
+
+pub(super) fn threads(threads: &[ThreadSummary]) -> String {
+    let rows = threads.iter().map(|row| {
+        json!({
+            "thread": row.thread,
+            "status": row.standing.as_str(),
+            "target": row.target,
+            "updated_at": row.updated_at_ms,
+            "pending": row.pending,
+        })
+    });
+    json!({ "schema": "rag.threads/1", "threads": rows.collect::<Vec<_>>() }).to_string()
+}
+
+pub(super) fn thread(
+    view: &ThreadView,
+    standing: Standing,
+    report: &Report,
+    resume: &Resume,
+) -> String {
+    let told = outcome(report, resume, None);
+    json!({
+        "schema": "rag.thread/1",
+        "thread": view.thread,
+        "status": standing.as_str(),
+        "run": view.run,
+        "attempts": view.attempts,
+        "target": view.opened.target.plan,
+        "definition": view.definition,
+        "output": told.output,
+        "interrupts": told.interrupts,
+        "usage": told.usage,
+        "steps": told.steps,
+        "error": report.error,
+    })
+    .to_string()
+}
+
+pub(super) fn history(thread: &str, moments: &[Moment]) -> String {
+    let rows = moments.iter().map(|moment| {
+        json!({
+            "checkpoint": format!("{thread}@{}", moment.checkpoint),
+            "run": moment.run,
+            "step": moment.step,
+            "source": if moment.is_input { "input" } else { "step" },
+            "done": moment.done,
+            "changed": moment.changed,
+            "next": moment.next,
+            "at": moment.at_ms,
+        })
+    });
+    let rows: Vec<_> = rows.collect();
+    json!({ "schema": "rag.history/1", "thread": thread, "checkpoints": rows }).to_string()
 }

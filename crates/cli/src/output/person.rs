@@ -5,7 +5,10 @@ use rustagents_core::{
     ask::{Ask, Subject},
     event::{AgentEvent, Event},
 };
-use rustagents_runtime::{Report, Status};
+use rustagents_runtime::{
+    Report, Status, ThreadView,
+    inspect::{Moment, Standing, ThreadSummary},
+};
 
 use crate::{
     failure::Failure,
@@ -150,6 +153,101 @@ pub(super) fn failure(failure: &Failure) -> String {
         lines.push(format!("hint: {}", line(hint)));
     }
     lines.join("\n")
+}
+
+/// A thread a line.
+pub(super) fn threads(threads: &[ThreadSummary]) -> String {
+    if threads.is_empty() {
+        return "no threads".to_owned();
+    }
+    let width = threads
+        .iter()
+        .map(|row| row.thread.as_str().chars().count())
+        .max()
+        .unwrap_or(0);
+    let rows = threads.iter().map(|row| {
+        let (name, status) = (line(row.thread.as_str()), row.standing.as_str());
+        let waits = if row.pending == 0 {
+            String::new()
+        } else {
+            format!("  waits for {}", plural(row.pending, "answer"))
+        };
+        format!("{name:width$}  {status:15}  {}{waits}", line(&row.target))
+    });
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// How a thread stands.
+pub(super) fn thread(
+    view: &ThreadView,
+    standing: Standing,
+    told: &Report,
+    resume: &Resume,
+) -> String {
+    let mut lines = vec![
+        format!("thread    {}", line(view.thread.as_str())),
+        format!("status    {}", standing.as_str()),
+        format!("plan      {}", line(&view.opened.target.plan)),
+        format!("run       {}, attempt {}", view.run, view.attempts),
+        format!(
+            "consumed  {}, {}, {} tokens in, {} out",
+            plural(
+                usize::try_from(told.spent.model_calls).unwrap_or(usize::MAX),
+                "model call"
+            ),
+            plural(
+                usize::try_from(told.spent.tool_calls).unwrap_or(usize::MAX),
+                "tool call"
+            ),
+            told.spent.usage.input_tokens,
+            told.spent.usage.output_tokens
+        ),
+    ];
+    if let Some(output) = &told.output {
+        lines.push(format!("answer    {}", shown(output)));
+    }
+    let rest = match standing {
+        Standing::Unfinished => resume
+            .line(view.thread.as_str(), &[])
+            .map(|line| format!("go on with:\n  {line}")),
+        Standing::Running => None,
+        Standing::Told(_) => Some(report(told, resume)),
+    };
+    lines.extend(rest.filter(|text| !text.is_empty()));
+    lines.join("\n")
+}
+
+/// A superstep a line.
+pub(super) fn history(moments: &[Moment]) -> String {
+    let names = |nodes: &[rustagents_core::ids::NodeName]| {
+        nodes
+            .iter()
+            .map(rustagents_core::ids::NodeName::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let rows = moments.iter().map(|moment| {
+        let did = if moment.is_input {
+            "input".to_owned()
+        } else {
+            names(&moment.done)
+        };
+        let next = if moment.next.is_empty() {
+            "the end".to_owned()
+        } else {
+            names(&moment.next)
+        };
+        let changed = moment.changed.join(", ");
+        format!(
+            "@{:<4} {did:24} wrote {changed:20} then {next}",
+            moment.checkpoint
+        )
+    });
+    line_each(rows)
+}
+
+fn line_each(rows: impl Iterator<Item = String>) -> String {
+    rows.map(|row| line(&row)).collect::<Vec<_>>().join("\n")
 }
 
 /// Text from outside as a terminal may show it: what could move the cursor, or
