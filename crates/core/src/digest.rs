@@ -27,6 +27,15 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// The digest of `parts`; where one ends and the next begins counts.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            push(&mut hasher, part);
+        }
+        Self(*hasher.finalize().as_bytes())
+    }
+
     /// The digest's 32 bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -52,7 +61,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 
@@ -78,8 +87,10 @@ impl<'de> Deserialize<'de> for Digest {
 }
 
 /// A digest that grows: each [`push`](Rolling::push) costs the pushed part only.
+///
+/// A hasher holds two kilobytes; boxed, whoever owns it stays cheap to move.
 #[derive(Clone, Default)]
-pub struct Rolling(blake3::Hasher);
+pub struct Rolling(Box<blake3::Hasher>);
 
 impl fmt::Debug for Rolling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,12 +101,16 @@ impl fmt::Debug for Rolling {
 impl Rolling {
     /// Adds a part. Parts are length-prefixed, so `["ab"]` and `["a", "b"]` differ.
     pub fn push(&mut self, part: &[u8]) {
-        self.0.update(&(part.len() as u64).to_le_bytes());
-        self.0.update(part);
+        push(&mut self.0, part);
     }
 
     /// The digest of all parts so far.
     pub fn digest(&self) -> Digest {
         Digest(*self.0.finalize().as_bytes())
     }
+}
+
+fn push(hasher: &mut blake3::Hasher, part: &[u8]) {
+    hasher.update(&(part.len() as u64).to_le_bytes());
+    hasher.update(part);
 }

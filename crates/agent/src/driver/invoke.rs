@@ -9,7 +9,7 @@ use futures::{
 };
 use rustagents_core::{
     BoxFuture,
-    digest::Rolling,
+    digest::Digest,
     scope::Scope,
     tool::{Tool, ToolContext, ToolError, ToolErrorKind},
 };
@@ -81,11 +81,8 @@ fn panicked() -> Outcome {
     ))
 }
 
-fn idempotency_key(scope: &Scope, call: &ValidatedCall) -> rustagents_core::digest::Digest {
+fn idempotency_key(scope: &Scope, call: &ValidatedCall) -> Digest {
     let run = scope.run();
-    let mut key = Rolling::default();
-    for part in [run.thread.as_str(), run.branch.as_str(), call.id().as_str()] {
-        key.push(part.as_bytes());
-    }
-    key.digest()
+    let parts = [run.thread.as_str(), run.branch.as_str(), call.id().as_str()];
+    Digest::of_parts(parts.map(str::as_bytes))
 }
