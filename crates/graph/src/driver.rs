@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use rustagents_core::{
-    ask::Ask,
+    ask::{Ask, Subject},
     budget::Resource,
     code::Coded,
     event::Event,
@@ -433,6 +433,12 @@ impl Superstep {
     }
 
     fn stop(&mut self) -> Option<Stop> {
+        let closes = self.failed.is_some() || matches!(self.halt, Some(Halt::Budget(_)));
+        let in_doubt = |ask: &Ask| matches!(ask.subject, Subject::InDoubt(_));
+        if closes && self.asks.iter().any(in_doubt) {
+            // What may have happened is settled before the run is closed over it.
+            return Some(Stop::Asks(std::mem::take(&mut self.asks)));
+        }
         if let Some(halt) = self.halt.take() {
             return Some(Stop::Halt(halt));
         }

@@ -37,7 +37,8 @@ pub struct ThreadView {
     pub attempts: u32,
     /// How it stands.
     pub phase: Phase,
-    /// Every question of the run, with its answer.
+    /// The questions of the run, each with its answer. The end of a run voids
+    /// those without one.
     pub asks: Vec<(Ask, Option<Answer>)>,
     waited_for: Vec<AskId>,
     log: ThreadLog,
@@ -123,6 +124,11 @@ impl ThreadView {
             Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
             _ => Phase::Open,
         };
+        let mut asks = asks;
+        if matches!(phase, Phase::Closed(_)) {
+            // The end of a run voids what nobody answered.
+            asks.retain(|(_, answer): &(Ask, Option<Answer>)| answer.is_some());
+        }
         let (thread, attempts) = (thread.clone(), attempts.unwrap_or(1));
         Ok(Some(Self {
             thread,

@@ -7,7 +7,8 @@ use rustagents_core::{
     ids::ThreadId,
     journal::{Journal, Kind},
     log::ThreadLog,
-    tool::EffectClass,
+    model::ModelError,
+    tool::{Approval, EffectClass, ToolError, ToolErrorKind},
 };
 use rustagents_lang::compile;
 use rustagents_runtime::{
@@ -64,6 +65,24 @@ impl Bench {
                 20,
             ))),
         );
+        let broken = ModelError::NoRule {
+            script: "s".into(),
+            offered: "nothing".into(),
+        };
+        capabilities.model("broken", Arc::new(FakeModel::new([Reply::Fail(broken)])));
+        let lose = Reply::Calls(vec![("lose", "{}".to_owned())]);
+        capabilities.model(
+            "losing",
+            Arc::new(FakeModel::new([lose, Reply::Text("lost")])),
+        );
+        let lose = FakeTool::new("lose", EffectClass::Once, |_, _| async {
+            Err(ToolError::unknown(
+                ToolErrorKind::Failed,
+                "the line dropped",
+            ))
+        });
+        let lose = lose.declare(|spec| spec.approval = Some(Approval::Allow));
+        capabilities.tool(Arc::new(lose));
         capabilities.model("hang", Arc::new(FakeModel::new([Reply::Hang])));
         capabilities.tool(Arc::new(FakeTool::noting(
             "pay",

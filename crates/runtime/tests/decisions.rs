@@ -133,3 +133,49 @@ async fn a_question_with_routes_takes_one_of_them_only() {
         .unwrap_err();
     assert_eq!(error.code().as_str(), "RAG0404");
 }
+
+/// One agent fails while another loses the outcome of a call, or asks.
+fn beside_a_failure(right: &str, tool: &str) -> String {
+    format!(
+        r#"graph g {{
+  channel messages messages
+  start left, right
+  node left {{ kind agent  model "broken"  prompt "Left."  next END }}
+  node right {{ kind agent  model "{right}"  prompt "Right."  tools ["{tool}"]  next END }}
+}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_failure_does_not_bury_a_call_in_doubt() {
+    let (bench, source) = (Bench::new(), beside_a_failure("losing", "lose"));
+    let report = bench.start(&source).await.unwrap();
+    assert_eq!((report.status, report.asks.len()), (Status::Suspended, 1));
+    let report = bench
+        .resume(&source, vec![Decision::NotDone { call: "c-1".into() }])
+        .await
+        .unwrap();
+    assert_eq!(
+        report.status,
+        Status::Failed,
+        "once settled, the failure stands"
+    );
+    assert_eq!(report.error.unwrap().code, "RAG0504");
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_voids_what_nobody_answered() {
+    let (bench, source) = (Bench::new(), beside_a_failure("clerk", "pay"));
+    let report = bench.start(&source).await.unwrap();
+    assert_eq!(report.status, Status::Failed);
+    let records = bench.records().await;
+    let error = bench
+        .resume(&source, vec![approve("c-1")])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0402");
+    assert_eq!(
+        (bench.records().await, bench.world.changes().len()),
+        (records, 0)
+    );
+}
