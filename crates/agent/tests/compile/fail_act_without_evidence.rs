@@ -9,7 +9,7 @@ use rustagents_agent::{
 type At<Phase> = AgentRuntime<Conversation, ToolSet, FailFast, Phase>;
 
 fn acts(thinking: At<Thinking>) {
-    thinking.act(ValidatedAction { text: String::new(), calls: Vec::new() });
+    thinking.act(ValidatedAction { text: String::new(), calls: [].into() });
 }
 
 fn main() {}
