@@ -161,3 +161,30 @@ async fn draining_stops_at_the_next_boundary() {
     assert_eq!(said(&bench.attempt(&agent).await.unwrap()), "ok");
     assert_eq!((world.changes().len(), model.calls()), (1, 2));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_stops_one_call_does_not_drop_the_others_in_flight() {
+    let (mut bench, world) = (Bench::new(), World::new());
+    bench.limits.tool_calls = 1;
+    let noted = world.clone();
+    let slow = FakeTool::new("send", EffectClass::Idempotent, move |_, _| {
+        let world = noted.clone();
+        async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            world.change("sent");
+            Ok(serde_json::json!({}))
+        }
+    });
+    let asked = calls(&[("send", r#"{"n":1}"#), ("send", r#"{"n":2}"#)]);
+    let (agent, _) = agent([asked, Reply::Text("ok")], [slow]);
+    let halt = bench.attempt(&agent).await.unwrap_err();
+    assert_eq!(exceeded(&halt), Some(Resource::ToolCalls));
+    assert_eq!(world.changes(), ["sent"]);
+    let results = bench.log().await;
+    let recorded = results.records().iter().filter(|record| {
+        record
+            .key()
+            .is_some_and(|key| key.as_str() == "call/c-1/result")
+    });
+    assert_eq!(recorded.count(), 1, "what was sent is recorded");
+}

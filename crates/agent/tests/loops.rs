@@ -238,3 +238,19 @@ async fn a_deploy_that_removes_a_pending_tool_is_refused_and_loses_nothing() {
         .unwrap();
     assert_eq!(said(&bench.attempt(&before).await.unwrap()), "ok");
 }
+
+#[tokio::test]
+async fn a_result_that_no_batch_could_hold_keeps_its_head_and_is_not_fetched_again() {
+    let (bench, world) = (Bench::new(), World::new());
+    let noted = world.clone();
+    let huge = FakeTool::new("look", EffectClass::Repeatable, move |_, _| {
+        noted.change("looked");
+        async { Ok(serde_json::json!("x".repeat(9 << 20))) }
+    });
+    let (agent, _) = agent([calls(&[("look", "{}")]), Reply::Text("ok")], [huge]);
+    assert_eq!(said(&bench.attempt(&agent).await.unwrap()), "ok");
+    let end = bench.attempt(&agent).await.unwrap();
+    let marker: serde_json::Value = serde_json::from_str(&end.messages[1].text()).unwrap();
+    assert_eq!(marker["bytes"], (9 << 20) + 2);
+    assert_eq!(world.changes().len(), 1);
+}

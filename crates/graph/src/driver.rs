@@ -9,7 +9,7 @@ use rustagents_core::{
     code::Coded,
     event::Event,
     ids::NodeName,
-    journal::kind,
+    journal::{JournalError, kind},
     message::Message,
     scope::{Halt, Scope, Write},
 };
@@ -82,26 +82,28 @@ impl<'a> Driver<'a> {
         mut at: Position,
         frame: &dyn Frame,
     ) -> Result<GraphEnd, Halt> {
+        if at.tasks.is_empty() {
+            return self.close(&at, Outcome::Completed, frame).await;
+        }
+        // A step that an earlier attempt began is finished, whatever the limits are now.
+        let mut begun = self.scope.run().attempt > 1;
         while !at.tasks.is_empty() {
             self.scope.boundary()?;
-            if at.step >= self.graph.recursion_limit {
+            let begun = std::mem::take(&mut begun);
+            if !begun && at.step >= self.graph.recursion_limit {
                 let limit = self.graph.recursion_limit;
                 return self
                     .close(&at, Outcome::RecursionLimit { limit }, frame)
                     .await;
             }
-            if let Err(exceeded) = self.scope.run().budget.take(Resource::Steps) {
+            if let (Err(exceeded), false) = (self.scope.run().budget.take(Resource::Steps), begun) {
                 return self.close(&at, Outcome::Budget(exceeded), frame).await;
             }
             let mut step = self.run_tasks(&at).await;
             at = match step.stop() {
                 None => match self.advance(at, step, frame).await? {
                     Advanced::To(next) => next,
-                    Advanced::Refused(at, error) => {
-                        let node = at
-                            .tasks
-                            .last()
-                            .map_or_else(|| "".into(), |t| t.node.clone());
+                    Advanced::Refused(at, node, error) => {
                         return self.fail(&at, node, &error, frame).await;
                     }
                 },
@@ -139,6 +141,12 @@ impl<'a> Driver<'a> {
                 .fact(&key)
                 .map(|record| record.decode(kind::TASK_WRITE));
             match known.transpose() {
+                Ok(Some(write)) if !self.graph.knows_way(&task.node, &write) => {
+                    step.halt = Some(Halt::Incompatible {
+                        what: format!("task {}", task.task),
+                        difference: "the route that it took is not there any more".into(),
+                    });
+                }
                 Ok(write) => step.writes.push(write),
                 Err(error) => step.halt = Some(error.into()),
             }
@@ -264,7 +272,7 @@ impl<'a> Driver<'a> {
             }
             let key = TaskWrite::key(self.scope.namespace(), &task.task);
             fact.fact(key, kind::TASK_WRITE, &write);
-            self.scope.append(fact).await.map_err(Halt::from)?;
+            self.scope.append(fact).await.map_err(unrecorded)?;
         }
         if let Some(slot) = step.writes.get_mut(index) {
             *slot = Some(write);
@@ -288,13 +296,15 @@ impl<'a> Driver<'a> {
         let tasks = at.tasks.iter().cloned();
         let writes: Vec<_> = tasks.zip(step.writes.into_iter().flatten()).collect();
         let number = at.checkpoint + 1;
+        let last = at.tasks.last().map(|task| task.node.clone());
+        let node = last.unwrap_or_else(|| NodeName::from(""));
         let decided = self
             .graph
             .follow(&writes, number)
             .and_then(|next| Ok((Compiled::reduce(writes)?, next)));
         let (deltas, next) = match decided {
             Ok(decided) => decided,
-            Err(error) => return Ok(Advanced::Refused(at, refused(&error))),
+            Err(error) => return Ok(Advanced::Refused(at, node, refused(&error))),
         };
         let checkpoint = Checkpoint {
             checkpoint: number,
@@ -318,8 +328,11 @@ impl<'a> Driver<'a> {
                 &mut write,
             );
         }
-        self.record(write, &next).await?;
-        Ok(Advanced::To(next))
+        match self.record(write, &next).await.map_err(unrecorded) {
+            Ok(()) => Ok(Advanced::To(next)),
+            Err(NodeError::Halt(halt)) => Err(halt),
+            Err(error) => Ok(Advanced::Refused(next, node, error)),
+        }
     }
 
     /// The messages in `writes` that are no rows yet; an agent's are.
@@ -335,7 +348,7 @@ impl<'a> Driver<'a> {
             .collect()
     }
 
-    async fn record(&self, write: Write, at: &Position) -> Result<(), Halt> {
+    async fn record(&self, write: Write, at: &Position) -> Result<(), JournalError> {
         self.scope.append(write).await?;
         self.scope.emit(|| Event::CheckpointSaved {
             checkpoint: at.checkpoint,
@@ -417,7 +430,7 @@ impl<'a> Driver<'a> {
 enum Advanced {
     To(Position),
     /// Its writes cannot be taken; nothing of them is recorded.
-    Refused(Position, NodeError),
+    Refused(Position, NodeName, NodeError),
 }
 
 /// Why a superstep is not committed.
@@ -455,6 +468,19 @@ fn write_checkpoint(checkpoint: &Checkpoint, messages: &[Arc<Message>], write: &
         write.message(Arc::clone(message));
     }
     write.commit(kind::CHECKPOINT, checkpoint);
+}
+
+/// What is too large to be recorded is its node's failure; trying again would
+/// only make it again.
+fn unrecorded(error: JournalError) -> NodeError {
+    match error {
+        JournalError::TooLarge { .. } => NodeError::Failed(NodeFailure {
+            code: error.code(),
+            message: error.to_string(),
+            hint: Some("write less in one step".into()),
+        }),
+        error => NodeError::Halt(error.into()),
+    }
 }
 
 fn refused(error: &ScheduleError) -> NodeError {

@@ -155,7 +155,7 @@ impl Graph {
     /// Where the chain of `scope` stands.
     ///
     /// # Errors
-    /// [`Halt`] where the records cannot be read, or name a node that is gone.
+    /// [`Halt`] where the records cannot be read.
     pub fn position(&self, scope: &Scope) -> Result<Position, Halt> {
         let mut state = self.empty_state();
         let mut position = Position {
@@ -174,17 +174,26 @@ impl Graph {
             position.tasks = checkpoint.next;
         }
         position.state = Arc::new(state);
-        if let Some(task) = position
+        Ok(position)
+    }
+
+    /// Where the chain of `scope` stands, for going on from there.
+    ///
+    /// # Errors
+    /// [`Halt`] where the records cannot be read, or a pending task's node is gone.
+    pub fn restore(&self, scope: &Scope) -> Result<Position, Halt> {
+        let position = self.position(scope)?;
+        match position
             .tasks
             .iter()
             .find(|task| !self.has_node(&task.node))
         {
-            return Err(Halt::Incompatible {
+            Some(task) => Err(Halt::Incompatible {
                 what: format!("task {}", task.task),
                 difference: format!("there is no node `{}` any more", task.node),
-            });
+            }),
+            None => Ok(position),
         }
-        Ok(position)
     }
 
     /// Opens a run: takes the input, together with the records in `opening`. Emits

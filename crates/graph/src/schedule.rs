@@ -115,6 +115,15 @@ impl Compiled {
         })
     }
 
+    /// Whether the node still has the way that a recorded write took.
+    pub(crate) fn knows_way(&self, node: &NodeName, write: &TaskWrite) -> bool {
+        match (self.nodes.get(node).map(|(_, way)| way), &write.route) {
+            (Some(Way::Routes(routes)), Some(label)) => routes.contains_key(label),
+            (Some(Way::Routes(_)), None) | (None, _) => false,
+            (Some(Way::Next(_)), _) => true,
+        }
+    }
+
     /// Puts the writes of a step together, in task order.
     ///
     /// # Errors

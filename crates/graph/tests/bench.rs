@@ -84,7 +84,7 @@ impl Bench {
             .claim(&Self::thread(), Owner::default())
             .await?;
         let scope = self.scope(claim.epoch).await?;
-        let mut at = graph.position(&scope)?;
+        let mut at = graph.restore(&scope)?;
         if at.checkpoint == 0 {
             let mut input = Vec::new();
             if graph.channels().iter().any(|(name, _)| name == "messages") {

@@ -69,13 +69,6 @@ async fn a_step_of_one_task_is_one_commit_and_a_fan_out_keeps_all_but_the_last_w
         "one of the two tasks of the middle step"
     );
     assert_eq!(bench.count(kind::RUN_CLOSED).await, 1);
-    let done = bench.attempt(&diamond(&World::new())).await.unwrap();
-    assert!(matches!(done.outcome, Outcome::Completed));
-    assert_eq!(
-        bench.count(kind::RUN_CLOSED).await,
-        1,
-        "what is closed is not closed again"
-    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -371,5 +364,45 @@ async fn each_started_node_has_one_end_and_each_step_one_checkpoint_event() {
     assert_eq!(
         count(|event| matches!(event, Event::CheckpointSaved { .. })),
         3
+    );
+}
+
+#[tokio::test]
+async fn a_graph_without_a_step_ends_and_is_closed() {
+    let bench = Bench::new();
+    let graph = GraphBuilder::new("g").start([END]).compile().unwrap();
+    let end = bench.attempt(&graph).await.unwrap();
+    assert!(matches!(end.outcome, Outcome::Completed));
+    assert_eq!((end.steps, bench.count(kind::RUN_CLOSED).await), (0, 1));
+}
+
+#[tokio::test]
+async fn a_write_that_cannot_be_recorded_is_a_failure_and_no_loop() {
+    let world = World::new();
+    let noted = world.clone();
+    let graph = GraphBuilder::new("g")
+        .channel("seen", Reducer::Append)
+        .node(
+            "big",
+            node_fn(move |_, _| {
+                noted.change("ran");
+                let text = "x".repeat(9 << 20);
+                async move { Ok(NodeOutput::new().write("seen", Update::Value(text.into()))) }
+            }),
+        )
+        .start(["big"])
+        .edge("big", END)
+        .compile()
+        .unwrap();
+    let bench = Bench::new();
+    let end = bench.attempt(&graph).await.unwrap();
+    assert!(
+        failure(&end).starts_with("big RAG0309"),
+        "{}",
+        failure(&end)
+    );
+    assert_eq!(
+        (world.changes().len(), bench.count(kind::RUN_CLOSED).await),
+        (1, 1)
     );
 }

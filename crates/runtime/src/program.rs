@@ -81,6 +81,8 @@ impl Capabilities {
 pub struct Program {
     graph: Graph,
     agents: BTreeMap<String, Agent>,
+    /// The answers that each interrupt with routes takes.
+    options: BTreeMap<String, Vec<String>>,
     conversation: Option<String>,
     definition: Definition,
 }
@@ -132,6 +134,7 @@ impl Program {
         let graph = lowering.graph()?;
         Ok(Self {
             graph,
+            options: options(blueprint),
             conversation: blueprint.messages_channel().map(str::to_owned),
             definition: Definition::of(blueprint, &lowering.specs),
             agents: lowering.agents,
@@ -146,6 +149,11 @@ impl Program {
     /// The agent of a node.
     pub fn agent(&self, node: &str) -> Option<&Agent> {
         self.agents.get(node)
+    }
+
+    /// The only answers that a node's question takes; none where any will do.
+    pub fn options(&self, node: &str) -> &[String] {
+        self.options.get(node).map_or(&[], Vec::as_slice)
     }
 
     /// The messages channel, where the plan has one.
@@ -247,6 +255,14 @@ impl Lowering<'_> {
         self.agents.insert(node.name.clone(), agent.clone());
         Ok(agent)
     }
+}
+
+fn options(blueprint: &Blueprint) -> BTreeMap<String, Vec<String>> {
+    let asks = |node: &&Node| matches!(node.kind, NodeKind::Interrupt { .. });
+    let interrupts = blueprint.nodes.iter().filter(asks);
+    interrupts
+        .map(|node| (node.name.clone(), labels(node)))
+        .collect()
 }
 
 fn labels(node: &Node) -> Vec<String> {

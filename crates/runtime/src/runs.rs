@@ -185,6 +185,11 @@ impl Runtime {
         let claim = self.claim(&thread).await?;
         let view = self.known(&thread).await?;
         let answers = Answers::resolve(&view, &resume.decisions)?;
+        // Somebody else may have driven the run to its end before the claim.
+        if let Some(report) = settled(&view, &answers) {
+            return Ok(report);
+        }
+        self.check_compatible(program, &view, &watch)?;
         let scope = self
             .attempt(program, &view, &claim, &answers, watch)
             .await?;
@@ -193,7 +198,7 @@ impl Runtime {
         if digest != view.definition {
             scope.emit(|| Event::DefinitionChanged { definition: digest });
         }
-        let at = program.graph().position(&scope)?;
+        let at = program.graph().restore(&scope)?;
         self.drive(program, &scope, at).await
     }
 
@@ -338,7 +343,7 @@ impl Runtime {
             log: view.log().clone(),
             ..self.shared(view.thread.clone(), &Claim::new(0, ()), watch.clone())
         });
-        program.graph().position(&scope)?;
+        program.graph().restore(&scope)?;
         for ask in view.pending() {
             if let Some(difference) = difference(program, ask) {
                 return Err(RunError::Halt(Halt::Incompatible {
@@ -375,8 +380,16 @@ fn started(scope: &Scope) {
 
 /// What no longer fits a pending question about a call.
 fn difference(program: &Program, ask: &Ask) -> Option<String> {
-    let (Subject::Approval(call) | Subject::InDoubt(call)) = &ask.subject else {
-        return None;
+    let call = match &ask.subject {
+        Subject::Approval(call) | Subject::InDoubt(call) => call,
+        Subject::Interrupt { options } => {
+            let now = program.options(ask.node.as_str());
+            return (now != options.as_slice()).then(|| {
+                let (then, now) = (options.join(", "), now.join(", "));
+                format!("its answers were {then}, and are {now}")
+            });
+        }
+        _ => return None,
     };
     let Some(agent) = program.agent(ask.node.as_str()) else {
         return Some(format!("there is no agent `{}` any more", ask.node));

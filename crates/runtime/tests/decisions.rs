@@ -179,3 +179,18 @@ async fn the_end_of_a_run_voids_what_nobody_answered() {
         (records, 0)
     );
 }
+
+#[tokio::test]
+async fn a_question_whose_answers_changed_is_incompatible_before_anything_is_written() {
+    let bench = Bench::new();
+    let report = bench.start(ASK).await.unwrap();
+    let records = bench.records().await;
+    let changed = ASK.replace("red ->", "green ->");
+    let id = report.asks[0].id.to_string();
+    let error = bench
+        .resume(&changed, vec![answer(&id, json!("blue"))])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0409");
+    assert_eq!(bench.records().await, records);
+}

@@ -234,3 +234,17 @@ async fn inputs_that_fit_no_channel_are_refused_before_anything_is_written() {
     assert_eq!(bench.journal.owner(&Bench::thread()).await.unwrap(), None);
     assert_eq!(bench.records().await, 0);
 }
+
+#[tokio::test]
+async fn a_plan_that_was_mended_after_a_failure_takes_a_new_input() {
+    let bench = Bench::new();
+    let broken = TALK.replace("\"last\"", "\"broken\"");
+    assert_eq!(bench.start(&broken).await.unwrap().status, Status::Failed);
+    let mended = TALK
+        .replace("node last", "node talk")
+        .replace("start last", "start talk");
+    assert_eq!(
+        bench.start(&mended).await.unwrap().status,
+        Status::Completed
+    );
+}

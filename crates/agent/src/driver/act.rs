@@ -27,6 +27,9 @@ use crate::{
     transition::{Move, Transition},
 };
 
+/// The largest result that is kept whole, in bytes; it must fit into a batch.
+const MAX_ARTIFACT: usize = 4 << 20;
+
 /// A call that is to run.
 #[derive(Clone)]
 struct Start<'a> {
@@ -167,9 +170,17 @@ impl Driver<'_> {
                 .map(|start| self.start(turn.number, start))
                 .collect();
             let mut runs = stream::iter(runs).buffer_unordered(self.agent.concurrency);
+            // What stops one call must not drop the others in flight.
+            let mut halted = None;
             while let Some((start, ended)) = runs.next().await {
-                let (open, ended) = ended?;
-                self.record(turn, at, start, open, ended).await?;
+                let recorded = match ended {
+                    Ok((open, ended)) => self.record(turn, at, start, open, ended).await,
+                    Err(halt) => Err(halt),
+                };
+                halted = halted.or(recorded.err());
+            }
+            if let Some(halt) = halted {
+                return Err(halt);
             }
         }
         Ok(())
@@ -381,6 +392,10 @@ fn write_release(write: &mut Write, start: &Start<'_>) {
 fn bounded(write: &mut Write, text: String, limit: usize) -> String {
     if text.len() <= limit {
         return text;
+    }
+    if text.len() > MAX_ARTIFACT {
+        let head: String = text.chars().take(limit.min(1_024) / 4).collect();
+        return json!({ "truncated": true, "bytes": text.len(), "head": head }).to_string();
     }
     let digest = rustagents_core::digest::Digest::of(text.as_bytes());
     let head: String = text.chars().take(limit.min(1_024) / 4).collect();
