@@ -10,7 +10,7 @@ use rustagents_core::{
     code::Code,
     ids::{AskId, CallId, FactKey, MessageId, NodeName},
     journal::{JournalError, Record, kind},
-    tool::{Approval, EffectClass},
+    tool::{Approval, EffectClass, ToolErrorKind},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -45,6 +45,18 @@ pub struct ResultBody {
     pub end: End,
     /// The message with the result.
     pub message: MessageId,
+    /// For a call that failed: how. A policy is asked again on the same words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<CallFailure>,
+}
+
+/// How a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallFailure {
+    /// What kind of failure it is.
+    pub kind: ToolErrorKind,
+    /// What the tool said.
+    pub message: String,
 }
 
 /// How a call ended.
@@ -69,6 +81,8 @@ pub enum End {
 pub struct CallRecords {
     /// Its result.
     pub result: Option<MessageId>,
+    /// How it failed, where it did.
+    pub failure: Option<CallFailure>,
     /// Whether a person was asked if it may run.
     pub asked: bool,
     /// What the person said.
@@ -140,6 +154,13 @@ pub fn doubt_id(call: &CallId, number: u32) -> AskId {
     AskId::from(format_args!("{call}/doubt/{number}"))
 }
 
+impl End {
+    /// Whether the call did what was asked.
+    pub const fn is_ok(self) -> bool {
+        matches!(self, Self::Done | Self::SettledDone)
+    }
+}
+
 impl CallRecords {
     /// Gathers what is recorded about `call`; `fact` looks a key up.
     ///
@@ -163,7 +184,8 @@ impl CallRecords {
             ..Self::default()
         };
         if let Some(record) = fact(&result_key(call)) {
-            records.result = Some(record.decode::<ResultBody>(kind::RESULT)?.message);
+            let body: ResultBody = record.decode(kind::RESULT)?;
+            (records.result, records.failure) = (Some(body.message), body.failure);
         }
         for number in 1..=MAX_TRIES {
             let Some(intent) = fact(&intent_key(call, number)) else {

@@ -191,3 +191,52 @@ async fn a_failed_tool_goes_back_to_the_model_or_ends_the_agent() {
         assert_eq!(said(&end), "failed: step 1: tool `fail`: no line");
     }
 }
+
+#[tokio::test]
+async fn a_failure_that_ends_the_agent_is_not_forgotten_by_a_crash() {
+    use rustagents_core::tool::Approval;
+    use rustagents_store::{
+        MemoryJournal,
+        fault::{FaultJournal, FaultPoint, Side},
+    };
+
+    let world = World::new();
+    let agent = || {
+        let fail = FakeTool::new("fail", EffectClass::Once, |_, _| async {
+            Err(ToolError::not_executed(ToolErrorKind::Refused, "no money"))
+        });
+        let credit = FakeTool::noting("credit", EffectClass::Once, &world);
+        let allow =
+            |tool: FakeTool| Arc::new(tool.declare(|spec| spec.approval = Some(Approval::Allow)));
+        let tools = ToolSet::new()
+            .offer(allow(fail))
+            .offer(allow(credit))
+            .build()
+            .unwrap();
+        let model = FakeModel::new([calls(&[("fail", "{}"), ("credit", "{}")])]);
+        Agent::builder("clerk")
+            .model(Arc::new(model))
+            .tools(tools)
+            .policy(FailFast)
+            .build()
+            .unwrap()
+    };
+    let inner = Arc::new(MemoryJournal::new());
+    // Claim, input, action, intent, result: the sixth write is the agent's end.
+    let point = FaultPoint {
+        write: 6,
+        side: Side::Before,
+    };
+    let fault = Arc::new(FaultJournal::new(inner.clone(), point, || {}));
+    Bench::on(fault.clone())
+        .attempt(&agent())
+        .await
+        .unwrap_err();
+    assert!(fault.is_dead());
+    let end = Bench::on(inner).attempt(&agent()).await.unwrap();
+    assert_eq!(said(&end), "failed: step 1: tool `fail`: no money");
+    assert!(
+        world.changes().is_empty(),
+        "what the failure stops never runs"
+    );
+}

@@ -18,7 +18,7 @@ use rustagents_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    call::{self, CallRecords, End, IntentBody, Plan, ResultBody},
+    call::{self, CallFailure, CallRecords, End, IntentBody, Plan, ResultBody},
     driver::{At, Driver, Phase, Progress, events::OpenCall, invoke::invoke, turn},
     error::{AgentError, RecordedError},
     evidence::{Observations, ValidatedAction, ValidatedCall},
@@ -72,7 +72,7 @@ impl Driver<'_> {
         progress.step.start(step);
         let action = at.action().clone();
         let mut turn = Turn::new(&action, step);
-        let starts = self.plan_all(&mut turn, progress).await?;
+        let starts = self.plan_all(&mut turn, &at, progress).await?;
         self.run_all(&mut turn, &at, starts).await?;
         self.finish(turn, at, progress).await
     }
@@ -81,6 +81,7 @@ impl Driver<'_> {
     async fn plan_all<'c>(
         &self,
         turn: &mut Turn<'c>,
+        at: &At<Acting>,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<Start<'c>>, Halt> {
         let mut write = Write::new();
@@ -91,10 +92,12 @@ impl Driver<'_> {
                 Plan::Done(message) => {
                     let message = self.scope.run().log.message(&message)?;
                     turn.results.insert(call.id().clone(), message);
+                    if let Some(failure) = records.failure {
+                        turn.fail(at, call, failure);
+                    }
                 }
                 Plan::Settle { end, content } => {
-                    let ok = end == End::SettledDone;
-                    let message = self.write_result(&mut write, call, end, ok, &content);
+                    let message = self.write_result(&mut write, call, end, &content, None);
                     turn.results.insert(call.id().clone(), message);
                 }
                 Plan::Run { .. } if turn.doubtful => {}
@@ -232,15 +235,20 @@ impl Driver<'_> {
         let mut write = Write::new();
         let ok = match ended {
             Ended::Result(Ok(value)) => {
-                let message = self.write_result(&mut write, call, End::Done, true, &value);
+                let message = self.write_result(&mut write, call, End::Done, &value, None);
                 turn.results.insert(call.id().clone(), message);
                 true
             }
             Ended::Result(Err(error)) => {
                 let content = call::failure(error.code(), &error.message);
-                let message = self.write_result(&mut write, call, End::Failed, false, &content);
+                let failure = CallFailure {
+                    kind: error.kind,
+                    message: error.message,
+                };
+                let noted = Some(failure.clone());
+                let message = self.write_result(&mut write, call, End::Failed, &content, noted);
                 turn.results.insert(call.id().clone(), message);
-                turn.fail(at, call, &error);
+                turn.fail(at, call, failure);
                 false
             }
             Ended::Unknown => {
@@ -338,12 +346,12 @@ impl Driver<'_> {
         write: &mut Write,
         call: &ValidatedCall,
         end: End,
-        ok: bool,
         content: &Value,
+        failure: Option<CallFailure>,
     ) -> Arc<Message> {
         let spec = call.spec();
         let text = bounded(write, content.to_string(), spec.max_output_bytes);
-        let status = if ok {
+        let status = if end.is_ok() {
             ResultStatus::Ok
         } else {
             ResultStatus::Error
@@ -362,6 +370,7 @@ impl Driver<'_> {
             tool: spec.name.clone(),
             end,
             message: message.id.clone(),
+            failure,
         };
         let (key, digest) = (call::result_key(call.id()), call.arguments().digest());
         write.effect(key, kind::RESULT, spec.effect, digest, &body);
@@ -440,12 +449,12 @@ impl<'a> Turn<'a> {
         self.waiting.push(ask);
     }
 
-    fn fail(&mut self, at: &At<Acting>, call: &ValidatedCall, error: &ToolError) {
+    fn fail(&mut self, at: &At<Acting>, call: &ValidatedCall, failure: CallFailure) {
         let error = AgentError::ToolDispatch {
             step: self.number,
             tool: call.spec().name.clone(),
-            kind: error.kind,
-            message: error.message.clone(),
+            kind: failure.kind,
+            message: failure.message,
         };
         let decision = at.policy().on_tool_error(at.state(), &error);
         if matches!(decision, PolicyDecision::Fail | PolicyDecision::Interrupt) {
