@@ -7,14 +7,14 @@ use rustagents_core::{
     CancellationToken,
     ask::{Answer, Ask},
     budget::{Budget, Limits, Spent},
-    ids::{AskId, Branch, FactKey, MessageId, Namespace, RunId, ThreadId},
-    journal::{Author, Batch, Chain, Entry, Journal, JournalError, Owner, Place, kind},
+    ids::{AskId, Branch, FactKey, MessageId, ThreadId},
+    journal::{Journal, JournalError, Owner, kind},
     log::ThreadLog,
     message::{Message, Usage},
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_store::MemoryJournal;
-use rustagents_testkit::{clock::TestClock, events::EventLog};
+use rustagents_testkit::{drive, events::EventLog};
 
 /// A journal, and the knobs of the next attempt.
 #[derive(Clone)]
@@ -55,19 +55,11 @@ impl Bench {
         let input = FactKey::from("input");
         let fresh = log.fact(&Branch::main(), &input).is_none();
         let scope = Scope::root(RunShared {
-            journal: self.journal.clone(),
-            thread,
-            branch: Branch::main(),
-            epoch: claim.epoch,
-            run: RunId::from("r"),
-            attempt: 1,
-            input: None,
-            log,
             budget: Budget::resumed(self.limits, Spent::default()),
             events: events.bus(),
-            clock: Arc::new(TestClock::new()),
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
+            ..drive::shared(self.journal.clone(), thread, &claim, log)
         });
         let message = if fresh {
             let message = Arc::new(Message::user(scope.mint_message(), "Refund A-1042"));
@@ -100,28 +92,7 @@ impl Bench {
 
     /// What a person says, from outside.
     pub(crate) async fn answer(&self, ask: &AskId, answer: Answer) -> Result<(), JournalError> {
-        let batch = Batch {
-            thread: Self::thread(),
-            author: Author::Outside,
-            heads: vec![],
-            entries: vec![Entry {
-                chain: Chain {
-                    branch: Branch::main(),
-                    namespace: Namespace::root(),
-                },
-                place: Place::Fact(Ask::answer_key(ask)),
-                kind: kind::ANSWER,
-                run: RunId::from("r"),
-                attempt: 1,
-                effect: None,
-                digest: None,
-                body: serde_json::to_string(&answer).unwrap(),
-            }],
-            messages: vec![],
-            contents: vec![],
-            at_ms: 0,
-        };
-        self.journal.append(batch).await.map(drop)
+        drive::answer(&*self.journal, Self::thread(), ask, &answer).await
     }
 
     pub(crate) async fn log(&self) -> ThreadLog {

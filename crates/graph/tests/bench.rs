@@ -7,15 +7,15 @@ use rustagents_core::{
     ask::{Answer, Ask},
     budget::{Budget, Limits, Spent},
     event::Event,
-    ids::{AskId, Branch, FactKey, Namespace, RunId, ThreadId},
-    journal::{Author, Batch, Chain, Entry, Journal, JournalError, Kind, Owner, Place, kind},
+    ids::{AskId, Branch, FactKey, ThreadId},
+    journal::{Claim, Journal, JournalError, Kind, Owner, kind},
     log::ThreadLog,
     message::Message,
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_graph::{Frame, Graph, GraphEnd, Outcome, Update};
 use rustagents_store::MemoryJournal;
-use rustagents_testkit::{clock::TestClock, events::EventLog};
+use rustagents_testkit::{drive, events::EventLog};
 
 #[derive(Clone)]
 pub(crate) struct Bench {
@@ -56,24 +56,15 @@ impl Bench {
         ThreadId::new("t").unwrap()
     }
 
-    async fn scope(&self, epoch: u64) -> Result<Scope, JournalError> {
+    async fn scope(&self, claim: &Claim) -> Result<Scope, JournalError> {
         let log = ThreadLog::load(&*self.journal, &Self::thread()).await?;
         let events = EventLog::new();
         *self.events.lock().unwrap() = events.clone();
         Ok(Scope::root(RunShared {
-            journal: self.journal.clone(),
-            thread: Self::thread(),
-            branch: Branch::main(),
-            epoch,
-            run: RunId::from("r"),
-            attempt: 1,
-            input: None,
-            log,
             budget: Budget::resumed(self.limits, Spent::default()),
             events: events.bus(),
-            clock: Arc::new(TestClock::new()),
             cancel: self.cancel.clone(),
-            drain: CancellationToken::new(),
+            ..drive::shared(self.journal.clone(), Self::thread(), claim, log)
         }))
     }
 
@@ -83,7 +74,7 @@ impl Bench {
             .journal
             .claim(&Self::thread(), Owner::default())
             .await?;
-        let scope = self.scope(claim.epoch).await?;
+        let scope = self.scope(&claim).await?;
         let mut at = graph.restore(&scope)?;
         if at.checkpoint == 0 {
             let mut input = Vec::new();
@@ -116,28 +107,7 @@ impl Bench {
         id: &AskId,
         value: serde_json::Value,
     ) -> Result<(), JournalError> {
-        let batch = Batch {
-            thread: Self::thread(),
-            author: Author::Outside,
-            heads: vec![],
-            entries: vec![Entry {
-                chain: Chain {
-                    branch: Branch::main(),
-                    namespace: Namespace::root(),
-                },
-                place: Place::Fact(Ask::answer_key(id)),
-                kind: kind::ANSWER,
-                run: RunId::from("r"),
-                attempt: 1,
-                effect: None,
-                digest: None,
-                body: serde_json::to_string(&Answer::Value { value }).unwrap(),
-            }],
-            messages: vec![],
-            contents: vec![],
-            at_ms: 0,
-        };
-        self.journal.append(batch).await.map(drop)
+        drive::answer(&*self.journal, Self::thread(), id, &Answer::Value { value }).await
     }
 
     pub(crate) async fn count(&self, kind: Kind) -> usize {

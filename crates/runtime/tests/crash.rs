@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustagents_core::ask::Subject;
+use rustagents_core::{ask::Subject, journal::kind};
 use rustagents_runtime::{Decision, Report, RunError, Status};
 use rustagents_store::{
     MemoryJournal,
@@ -79,4 +79,49 @@ async fn a_crash_at_any_write_pays_twice_in_all_and_ends_the_same() {
             assert_eq!(bench.world.changes().len(), 2, "write {write} {side:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_lower_limit_does_not_close_a_run_over_a_call_in_doubt() {
+    let source = |limit: &str| {
+        format!(
+            r#"graph g {{
+  {limit}
+  channel messages messages
+  channel greeting overwrite
+  start hello
+  node hello {{ kind agent  model "last"  prompt "Hello."  output greeting  next losing }}
+  node losing {{ kind agent  model "losing"  prompt "Lose."  tools ["lose"]  next END }}
+}}"#
+        )
+    };
+    let inner = Arc::new(MemoryJournal::new());
+    // Claim, opening, answer, checkpoint, action, intent: the seventh write is the question.
+    let point = FaultPoint {
+        write: 7,
+        side: Side::Before,
+    };
+    let fault = Arc::new(FaultJournal::new(inner.clone(), point, || {}));
+    Bench::on(fault.clone())
+        .start(&source(""))
+        .await
+        .unwrap_err();
+    let bench = Bench::on(inner);
+    assert_eq!(
+        (
+            bench.count(kind::INTENT).await,
+            bench.count(kind::ASK).await
+        ),
+        (1, 0)
+    );
+    let lowered = source("defaults { recursion_limit 1 }");
+    let report = bench.resume(&lowered, vec![]).await.unwrap();
+    assert_eq!((report.status, report.asks.len()), (Status::Suspended, 1));
+    let decision = Decision::NotDone { call: "c-1".into() };
+    let report = bench.resume(&lowered, vec![decision]).await.unwrap();
+    assert_eq!(
+        report.status,
+        Status::Completed,
+        "a step that was begun is finished"
+    );
 }

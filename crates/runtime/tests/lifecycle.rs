@@ -248,3 +248,29 @@ async fn a_plan_that_was_mended_after_a_failure_takes_a_new_input() {
         Status::Completed
     );
 }
+
+#[tokio::test]
+async fn a_recorded_route_that_is_gone_is_refused_and_no_branch_is_lost() {
+    let source = |label: &str| {
+        format!(
+            r#"graph g {{
+  channel messages messages
+  start routed, clerk
+  node routed {{ kind agent  model "last"  prompt "Route."  routes {{ {label} -> after }} }}
+  node clerk {{ kind agent  model "clerk"  prompt "Pay."  tools ["pay"]  next END }}
+  node after {{ kind agent  model "last"  prompt "After."  next END }}
+}}"#
+        )
+    };
+    let bench = Bench::new();
+    assert_eq!(bench.start(&source("goodbye")).await.unwrap().asks.len(), 1);
+    assert_eq!(bench.count(kind::TASK_WRITE).await, 1);
+    let error = bench
+        .resume(&source("farewell"), vec![approve("c-1")])
+        .await
+        .unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0409");
+    assert!(bench.world.changes().is_empty());
+    let report = bench.resume(&source("goodbye"), vec![]).await.unwrap();
+    assert_eq!((report.status, report.steps), (Status::Completed, 2));
+}
