@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use rustagents_core::{
+    BoxFuture,
     ask::{Ask, Subject},
     budget::Resource,
     code::Coded,
@@ -168,14 +169,13 @@ impl<'a> Driver<'a> {
             .filter(|(_, write)| write.is_none());
         let open: Vec<usize> = open.map(|(index, _)| index).collect();
         let mut left = open.len();
-        let runs = stream::iter(open).filter_map(|index| {
-            std::future::ready(
-                at.tasks
-                    .get(index)
-                    .map(|task| self.run_task(at, index, task)),
-            )
-        });
-        let mut runs = std::pin::pin!(runs.buffer_unordered(CONCURRENCY));
+        let tasks = open
+            .into_iter()
+            .filter_map(|index| Some((index, at.tasks.get(index)?)));
+        let runs: Vec<_> = tasks
+            .map(|(index, task)| self.boxed_task(at, index, task))
+            .collect();
+        let mut runs = stream::iter(runs).buffer_unordered(CONCURRENCY);
         while let Some((index, task, took, end)) = runs.next().await {
             left -= 1;
             let alone = left == 0 && step.is_clean();
@@ -185,6 +185,16 @@ impl<'a> Driver<'a> {
         step.asks
             .sort_by_key(|ask| at.tasks.iter().position(|task| task.node == ask.node));
         step
+    }
+
+    /// Boxed, so that a run can be sent to another thread of execution.
+    fn boxed_task<'t>(
+        &'t self,
+        at: &'t Position,
+        index: usize,
+        task: &'t Task,
+    ) -> BoxFuture<'t, (usize, &'t Task, Duration, TaskEnd)> {
+        Box::pin(self.run_task(at, index, task))
     }
 
     async fn run_task<'t>(

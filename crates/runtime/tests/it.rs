@@ -12,3 +12,4 @@ mod bench;
 mod crash;
 mod decisions;
 mod lifecycle;
+mod races;
