@@ -2,7 +2,7 @@
 //!
 //! Keys: `call/C/intent/N` before try number N of a [`EffectClass::Once`] call
 //! starts, `call/C/released/N` if that try provably did nothing,
-//! `call/C/result` at its end. Questions are `ask/C` (may it run?) and
+//! `call/C/started/N` if that try left a trace, `call/C/result` at its end. Questions are `ask/C` (may it run?) and
 //! `ask/C/doubt/N` (did try N take effect?); answers stand under `answer/…`.
 
 use rustagents_core::{
@@ -10,7 +10,7 @@ use rustagents_core::{
     code::Code,
     ids::{AskId, CallId, FactKey, MessageId, NodeName},
     journal::{JournalError, Record, kind},
-    tool::{Approval, EffectClass, ToolErrorKind},
+    tool::{Approval, EffectClass, ToolErrorKind, Trace},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -89,6 +89,8 @@ pub struct CallRecords {
     pub answer: Option<Answer>,
     /// Its tries, in order.
     pub tries: Vec<Try>,
+    /// What the last try left behind, where it left something, and its number.
+    pub trace: Option<(u32, Value)>,
     /// The effect class in the records.
     pub effect: Option<EffectClass>,
 }
@@ -176,6 +178,12 @@ impl CallRecords {
                 .map(|record| record.decode::<Answer>(kind::ANSWER))
                 .transpose()
         };
+        let trace = |number| {
+            let record = fact(&Trace::key(call, number));
+            record
+                .map(|record| Ok((number, record.decode(kind::STARTED)?)))
+                .transpose()
+        };
         let approval = approval_id(call);
         let mut records = Self {
             asked: asked(&approval).is_some(),
@@ -193,13 +201,38 @@ impl CallRecords {
             };
             let doubt = doubt_id(call, number);
             records.effect = intent.effect;
+            records.trace = trace(number)?;
             records.tries.push(Try {
                 released: fact(&released_key(call, number)).is_some(),
                 asked: asked(&doubt).is_some(),
                 answer: answer(&doubt)?,
             });
         }
+        if records.tries.is_empty() {
+            for number in 1..=MAX_TRIES {
+                let Some(found) = trace(number)? else {
+                    break;
+                };
+                records.trace = Some(found);
+            }
+        }
         Ok(records)
+    }
+
+    /// What a try left behind that nothing else is known about.
+    pub fn open_trace(&self) -> Option<&Value> {
+        let (_, trace) = self.trace.as_ref()?;
+        // A call that may be repeated has no intents, and so no tries.
+        let last = self.tries.last();
+        let open = last.is_none_or(|last| !last.released && !last.asked && last.answer.is_none());
+        (open && self.result.is_none()).then_some(trace)
+    }
+
+    /// The number of the next trace.
+    pub fn next_trace(&self) -> u32 {
+        let tries = u32::try_from(self.tries.len()).unwrap_or(u32::MAX);
+        let traces = self.trace.as_ref().map_or(0, |(number, _)| *number);
+        tries.max(traces).saturating_add(1)
     }
 }
 

@@ -17,4 +17,5 @@ mod in_doubt;
 mod limits;
 mod loops;
 mod policy;
+mod traces;
 mod typestate;

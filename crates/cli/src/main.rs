@@ -1,7 +1,7 @@
 //! The `rag` program: run, resume and check durable agents from one file.
 //!
 //! Reading order: [`arguments`] (the command line), [`command`] (one file each),
-//! [`plan`] (from files to a program), [`store`], [`output`] and [`failure`]
+//! [`plan`] (from files to a program) with its [`tools`], [`store`], [`output`] and [`failure`]
 //! (what people and scripts are told), [`pages`] (of the error codes), [`signals`].
 //!
 //! Invariant: only this crate names concrete providers, tools and stores, writes
@@ -15,6 +15,7 @@ mod pages;
 mod plan;
 mod signals;
 mod store;
+mod tools;
 
 use std::process::ExitCode;
 

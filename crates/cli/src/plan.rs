@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use rustagents_config::{Config, DataSource, Position, SqlDeclaration};
+use rustagents_config::Config;
 use rustagents_core::{Code, budget::Limits, model::Model};
 use rustagents_lang::{Compiled, Severity, compile};
 use rustagents_providers::{
@@ -16,11 +16,11 @@ use rustagents_providers::{
     scripted::ScriptedModel,
 };
 use rustagents_runtime::{Capabilities, Program, record::Target};
-use rustagents_tools::sql::{
-    DataError, Database, Declaration, DeclarationError, Rehearsal, SqlTool,
-};
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    tools::{self, Care},
+};
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -240,7 +240,7 @@ fn capabilities(
                 })?;
             capabilities.model(&*entry.alias, model);
         }
-        add_tools(&mut capabilities, config, care)?;
+        tools::add(&mut capabilities, config, care)?;
     }
     for (alias, spec) in models {
         capabilities.model(alias.as_str(), model(spec, Path::new("."))?);
@@ -306,78 +306,5 @@ fn environment(name: &str) -> Result<Option<String>, Failure> {
             Code::Usage,
             format!("the variable `{name}` is not UTF-8"),
         )),
-    }
-}
-
-/// How closely statements are looked at before they run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Care {
-    /// Every seed and statement is rehearsed in memory.
-    Check,
-    /// Only where the data is not there yet, since a call would make it first.
-    Run,
-}
-
-/// A data source, and what its seed makes of it where that was rehearsed.
-struct Source {
-    database: Arc<Database>,
-    rehearsal: Option<Rehearsal>,
-}
-
-fn add_tools(capabilities: &mut Capabilities, config: &Config, care: Care) -> Result<(), Failure> {
-    let place = |at: Position| format!("{}:{}:{}", config.path.display(), at.line, at.column);
-    let mut sources = BTreeMap::new();
-    for declared in &config.data {
-        let source = Source::open(config, declared, care)
-            .map_err(|error| Failure::of(&error).at(place(declared.at)))?;
-        sources.insert(declared.name.as_str(), source);
-    }
-    for declared in &config.tools {
-        // The configuration checked that each tool's data source is declared.
-        let Some(source) = sources.get(declared.data.as_str()) else {
-            continue;
-        };
-        let tool = source
-            .tool(declared)
-            .map_err(|error| Failure::of(&error).at(place(declared.sql_at)))?;
-        capabilities.tool(Arc::new(tool));
-    }
-    Ok(())
-}
-
-impl Source {
-    fn open(config: &Config, declared: &DataSource, care: Care) -> Result<Self, DataError> {
-        let database = Database::new(&config.folder, &declared.name, &declared.seed)?;
-        database.check_seed()?;
-        let rehearse = care == Care::Check || !database.file().exists();
-        let rehearsal = rehearse.then(|| database.rehearse()).transpose()?;
-        Ok(Self {
-            database: Arc::new(database),
-            rehearsal,
-        })
-    }
-
-    fn tool(&self, declared: &SqlDeclaration) -> Result<SqlTool, DeclarationError> {
-        let tool = SqlTool::new(declaration(declared, Arc::clone(&self.database)))?;
-        match &self.rehearsal {
-            Some(rehearsal) => tool.rehearse(rehearsal).map(|()| tool),
-            None => Ok(tool),
-        }
-    }
-}
-
-fn declaration(declared: &SqlDeclaration, database: Arc<Database>) -> Declaration {
-    Declaration {
-        name: declared.name.clone(),
-        description: declared.description.clone(),
-        input_schema: declared.arguments.clone(),
-        sql: declared.sql.clone(),
-        effect: declared.effect,
-        approval: declared.approval,
-        ask: declared.ask.clone(),
-        rows: declared.rows,
-        timeout: declared.timeout,
-        max_output_bytes: declared.max_output_bytes,
-        database,
     }
 }

@@ -10,7 +10,7 @@ use rustagents_core::{budget::Limits, tool::ToolSpec};
 use toml::de::DeTable;
 
 use crate::{
-    declaration::{DataSource, ModelEntry, SqlDeclaration},
+    declaration::{DataSource, ModelEntry, ToolDeclaration},
     error::ConfigError,
     limits,
     section::{Field, Section},
@@ -59,7 +59,7 @@ pub struct Config {
     /// The databases that tools share.
     pub data: Vec<DataSource>,
     /// The tools that plans may name.
-    pub tools: Vec<SqlDeclaration>,
+    pub tools: Vec<ToolDeclaration>,
     /// What a run may consume.
     pub limits: Limits,
 }

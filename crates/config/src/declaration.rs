@@ -1,9 +1,8 @@
 //! What a configuration declares, as plain data.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
-use rustagents_core::tool::{Approval, EffectClass};
-use serde_json::Value;
+use rustagents_core::tool::ToolSpec;
 
 /// A place in the file; both numbers start at 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,35 +35,36 @@ pub struct DataSource {
     pub at: Position,
 }
 
-/// `[tools.NAME] kind = "sql"`: one statement as a tool.
+/// `[tools.NAME]`: a tool that plans may name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SqlDeclaration {
-    /// What the model calls.
-    pub name: String,
-    /// The name of a declared [`DataSource`].
-    pub data: String,
-    /// What the model is told about it.
-    pub description: String,
-    /// The JSON Schema of the arguments; its root type is an object.
-    pub arguments: Value,
-    /// The statement, with named parameters.
-    pub sql: String,
-    /// What it does to the world; `Repeatable` where the file says nothing.
-    pub effect: EffectClass,
-    /// The approval rule, where the file has one.
-    pub approval: Option<Approval>,
+pub struct ToolDeclaration {
+    /// What it declares of itself, with the defaults of its kind.
+    pub spec: ToolSpec,
     /// The template of the question to a person.
     pub ask: Option<String>,
-    /// How many rows it must return or change.
-    pub rows: Option<u64>,
-    /// How long one call may take.
-    pub timeout: Duration,
-    /// The most bytes of one result.
-    pub max_output_bytes: usize,
+    /// What a call does.
+    pub kind: ToolKind,
     /// Where the tool's name stands.
     pub at: Position,
-    /// Where the statement stands.
-    pub sql_at: Position,
-    /// Where the template stands.
-    pub ask_at: Option<Position>,
+    /// Where what a call does stands: the statement of a `sql` tool.
+    pub does_at: Position,
+}
+
+/// What a call of a declared tool does.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ToolKind {
+    /// `kind = "sql"`: runs one statement.
+    Sql(SqlDeclaration),
+}
+
+/// One statement as a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlDeclaration {
+    /// The name of a declared [`DataSource`].
+    pub data: String,
+    /// The statement, with named parameters.
+    pub sql: String,
+    /// How many rows it must return or change.
+    pub rows: Option<u64>,
 }

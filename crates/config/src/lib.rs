@@ -26,5 +26,7 @@ mod source;
 mod tool;
 
 pub use config::{Config, FILE_NAME, MAX_BYTES};
-pub use declaration::{DataSource, ModelEntry, Position, SqlDeclaration};
+pub use declaration::{
+    DataSource, ModelEntry, Position, SqlDeclaration, ToolDeclaration, ToolKind,
+};
 pub use error::{ConfigError, Place};

@@ -1,36 +1,48 @@
 //! `[tools.NAME]`: one declared tool.
 
 use rustagents_core::tool::{Approval, EffectClass, ToolSpec};
-use serde_json::Value;
 
 use crate::{
-    declaration::{DataSource, SqlDeclaration},
+    declaration::{DataSource, SqlDeclaration, ToolDeclaration, ToolKind},
     error::ConfigError,
     quantity,
     schema::object_schema,
     section::{Field, Section},
 };
 
-const KEYS: &[&str] = &[
-    "kind",
-    "data",
-    "description",
-    "arguments",
-    "sql",
-    "effect",
-    "approval",
-    "ask",
-    "rows",
-    "timeout",
-    "max_output_bytes",
-];
+/// What a kind of tool is: its keys beside the common ones, and what a tool
+/// does to the world that says nothing about it.
+struct Kind {
+    keys: &'static [&'static str],
+    effect: EffectClass,
+}
+
+const KINDS: &[&str; 1] = &["sql"];
+
+const SQL: Kind = Kind {
+    keys: &[
+        "kind",
+        "description",
+        "arguments",
+        "effect",
+        "approval",
+        "ask",
+        "timeout",
+        "max_output_bytes",
+        "data",
+        "sql",
+        "rows",
+    ],
+    // A statement that may write has to say so.
+    effect: EffectClass::Repeatable,
+};
 
 /// The tool that `field` of `tools` declares, on one of the `data` sources.
 pub(crate) fn read<'a>(
     tools: &Section<'a>,
     field: Field<'a>,
     data: &[DataSource],
-) -> Result<SqlDeclaration, ConfigError> {
+) -> Result<ToolDeclaration, ConfigError> {
     let name = field.key;
     if !ToolSpec::is_valid_name(name) {
         let place = field.source.place(field.key_start);
@@ -40,33 +52,53 @@ pub(crate) fn read<'a>(
         });
     }
     let section = tools.child(field)?;
-    section.only(KEYS)?;
-    section.require("kind")?.word(&["sql"], [()])?;
-    let sql = section.require("sql")?;
+    let kind = match section.field("kind") {
+        Some(kind) => kind.word(KINDS, [&SQL])?,
+        None => &SQL,
+    };
+    section.only(kind.keys)?;
+    section.require("kind")?;
+    let does = section.require("sql")?;
     let ask = section.field("ask");
-    let defaults = ToolSpec::new("", "", Value::Null);
-    Ok(SqlDeclaration {
-        name: name.to_owned(),
-        data: known_data(section.require("data")?, name, data)?,
-        description: section.require("description")?.words()?.to_owned(),
-        arguments: object_schema(section.require("arguments")?, name)?,
-        sql: sql.words()?.to_owned(),
-        effect: effect(&section)?,
-        approval: approval(&section)?,
+    Ok(ToolDeclaration {
+        spec: spec(&section, name, kind)?,
         ask: ask.map(|ask| ask.words().map(str::to_owned)).transpose()?,
-        rows: section
-            .field("rows")
-            .map(|rows| rows.whole(0))
-            .transpose()?,
+        kind: ToolKind::Sql(sql(&section, name, data)?),
+        at: field.source.position(field.key_start),
+        does_at: does.at(),
+    })
+}
+
+/// What every kind of tool declares.
+fn spec(section: &Section<'_>, name: &str, kind: &Kind) -> Result<ToolSpec, ConfigError> {
+    let description = section.require("description")?.words()?;
+    let arguments = object_schema(section.require("arguments")?, name)?;
+    let defaults = ToolSpec::new(name, description, arguments);
+    Ok(ToolSpec {
+        effect: effect(section, kind.effect)?,
+        approval: approval(section)?,
         timeout: section
             .field("timeout")
             .map_or(Ok(defaults.timeout), quantity::duration)?,
         max_output_bytes: section
             .field("max_output_bytes")
             .map_or(Ok(defaults.max_output_bytes), quantity::size)?,
-        at: field.source.position(field.key_start),
-        sql_at: sql.at(),
-        ask_at: ask.map(|ask| ask.at()),
+        ..defaults
+    })
+}
+
+fn sql(
+    section: &Section<'_>,
+    tool: &str,
+    data: &[DataSource],
+) -> Result<SqlDeclaration, ConfigError> {
+    Ok(SqlDeclaration {
+        data: known_data(section.require("data")?, tool, data)?,
+        sql: section.require("sql")?.words()?.to_owned(),
+        rows: section
+            .field("rows")
+            .map(|rows| rows.whole(0))
+            .transpose()?,
     })
 }
 
@@ -84,10 +116,9 @@ fn known_data(field: Field<'_>, tool: &str, data: &[DataSource]) -> Result<Strin
     })
 }
 
-/// A statement that says nothing about its effect only reads.
-fn effect(section: &Section<'_>) -> Result<EffectClass, ConfigError> {
+fn effect(section: &Section<'_>, unsaid: EffectClass) -> Result<EffectClass, ConfigError> {
     let Some(field) = section.field("effect") else {
-        return Ok(EffectClass::Repeatable);
+        return Ok(unsaid);
     };
     field.word(
         &["repeatable", "idempotent", "once"],

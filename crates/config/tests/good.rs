@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use rustagents_config::{Config, Position};
+use rustagents_config::{Config, Position, SqlDeclaration, ToolDeclaration, ToolKind};
 use rustagents_core::{
     budget::Limits,
     tool::{Approval, EffectClass},
@@ -41,6 +41,13 @@ steps = 20
 driven = "10m"
 "#;
 
+fn sql(tool: &ToolDeclaration) -> &SqlDeclaration {
+    let ToolKind::Sql(sql) = &tool.kind else {
+        unreachable!("not a statement: {tool:?}");
+    };
+    sql
+}
+
 fn support() -> Config {
     Config::parse(Path::new("/shop/rustagents.toml"), SUPPORT).unwrap()
 }
@@ -58,7 +65,11 @@ fn everything_is_read_in_the_order_of_the_file() {
     assert_eq!(models, ["default", "alpha"]);
     assert_eq!(config.models[0].spec, "scripted:script.toml");
     assert_eq!(config.data[0].seed, Path::new("/shop/orders.sql"));
-    let tools: Vec<_> = config.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tools: Vec<_> = config
+        .tools
+        .iter()
+        .map(|tool| tool.spec.name.as_str())
+        .collect();
     assert_eq!(tools, ["lookup_order", "refund"]);
     assert_eq!(
         config.limits,
@@ -73,31 +84,38 @@ fn everything_is_read_in_the_order_of_the_file() {
 fn a_tool_that_says_nothing_about_its_effect_only_reads() {
     let config = support();
     let lookup = &config.tools[0];
-    assert_eq!(lookup.effect, EffectClass::Repeatable);
+    assert_eq!(lookup.spec.effect, EffectClass::Repeatable);
     assert_eq!(
-        (lookup.approval, lookup.rows, lookup.ask.as_deref()),
+        (
+            lookup.spec.approval,
+            sql(lookup).rows,
+            lookup.ask.as_deref()
+        ),
         (None, None, None)
     );
-    assert_eq!(lookup.timeout, Duration::from_secs(30));
-    assert_eq!(lookup.max_output_bytes, 64 << 10);
+    assert_eq!(lookup.spec.timeout, Duration::from_secs(30));
+    assert_eq!(lookup.spec.max_output_bytes, 64 << 10);
     assert_eq!(
-        lookup.arguments["properties"]["order"]["pattern"],
+        lookup.spec.input_schema["properties"]["order"]["pattern"],
         "^[A-Z]-[0-9]{4}$"
     );
-    assert_eq!(lookup.arguments["additionalProperties"], json!(false));
+    assert_eq!(
+        lookup.spec.input_schema["additionalProperties"],
+        json!(false)
+    );
 }
 
 #[test]
 fn a_tool_keeps_what_it_says() {
     let config = support();
     let refund = &config.tools[1];
-    assert_eq!(refund.effect, EffectClass::Once);
-    assert_eq!(refund.approval, Some(Approval::Ask));
-    assert_eq!(refund.rows, Some(1));
-    assert_eq!(refund.timeout, Duration::from_secs(5));
-    assert_eq!(refund.max_output_bytes, 16384);
+    assert_eq!(refund.spec.effect, EffectClass::Once);
+    assert_eq!(refund.spec.approval, Some(Approval::Ask));
+    assert_eq!(sql(refund).rows, Some(1));
+    assert_eq!(refund.spec.timeout, Duration::from_secs(5));
+    assert_eq!(refund.spec.max_output_bytes, 16384);
     assert_eq!(
-        refund.arguments["properties"]["amount_cents"]["minimum"],
+        refund.spec.input_schema["properties"]["amount_cents"]["minimum"],
         json!(1)
     );
 }
@@ -122,14 +140,7 @@ fn declarations_know_their_place() {
         }
     );
     assert_eq!(
-        refund.ask_at,
-        Some(Position {
-            line: 20,
-            column: 7
-        })
-    );
-    assert_eq!(
-        refund.sql_at,
+        refund.does_at,
         Position {
             line: 23,
             column: 7
@@ -159,7 +170,7 @@ fn schemas_may_be_tables_of_their_own_and_hold_every_json_value() {
     "#;
     let config = Config::parse(Path::new("/shop/rustagents.toml"), source).unwrap();
     let expected = json!([1, -2, 16, 1.5, true, "x", {"a": []}]);
-    assert_eq!(config.tools[0].arguments["default"], expected);
+    assert_eq!(config.tools[0].spec.input_schema["default"], expected);
     assert_eq!(config.data[0].seed, Path::new("/abs/d.sql"));
 }
 
@@ -185,7 +196,9 @@ fn durations_and_sizes_have_units_or_are_plain_numbers() {
 
     let size = |text: &str| {
         let source = SUPPORT.replace("16384", text);
-        Config::parse(Path::new("x.toml"), &source).unwrap().tools[1].max_output_bytes
+        Config::parse(Path::new("x.toml"), &source).unwrap().tools[1]
+            .spec
+            .max_output_bytes
     };
     for (text, bytes) in [
         ("\"100B\"", 100),

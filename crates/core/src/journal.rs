@@ -87,6 +87,11 @@ pub mod kind {
         name: "effect.intent",
         version: 1,
     };
+    /// An effect started something that may outlive its process.
+    pub const STARTED: Kind = Kind {
+        name: "effect.started",
+        version: 1,
+    };
     /// An effect ended.
     pub const RESULT: Kind = Kind {
         name: "effect.result",

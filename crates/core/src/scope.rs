@@ -82,18 +82,79 @@ struct Shared {
 }
 
 /// The writer of one chain.
+#[derive(Debug)]
 pub struct Scope {
-    shared: Arc<Shared>,
-    namespace: Namespace,
+    facts: Facts,
     head: Mutex<Option<Seq>>,
 }
 
-impl fmt::Debug for Scope {
+/// A writer of facts on one chain. It moves no head, so that any number of them
+/// can be at work beside the chain's own [`Scope`].
+#[derive(Clone)]
+pub struct Facts {
+    shared: Arc<Shared>,
+    namespace: Namespace,
+}
+
+impl fmt::Debug for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope")
+        f.debug_struct("Facts")
             .field("thread", &self.shared.run.thread)
             .field("namespace", &self.namespace)
             .finish_non_exhaustive()
+    }
+}
+
+impl Facts {
+    /// Writes the facts in `write`.
+    ///
+    /// Cancellation: a dropped call may or may not have written.
+    ///
+    /// # Errors
+    /// Whatever the journal says; it refuses a commit.
+    pub async fn append(&self, write: Write) -> Result<(), JournalError> {
+        let batch = self.batch(write, Vec::new())?;
+        self.shared.run.journal.append(batch).await.map(drop)
+    }
+
+    fn chain(&self) -> Chain {
+        Chain {
+            branch: self.shared.run.branch.clone(),
+            namespace: self.namespace.clone(),
+        }
+    }
+
+    /// The batch that writes `write`; its commits extend `heads`.
+    fn batch(&self, write: Write, heads: Vec<(Chain, Option<Seq>)>) -> Result<Batch, JournalError> {
+        let run = &self.shared.run;
+        let chain = self.chain();
+        let entries: Vec<Entry> = write
+            .drafts
+            .into_iter()
+            .map(|draft| {
+                Ok(Entry {
+                    chain: chain.clone(),
+                    place: draft.place,
+                    kind: draft.kind,
+                    run: run.run.clone(),
+                    attempt: run.attempt,
+                    effect: draft.effect,
+                    digest: draft.digest,
+                    body: draft
+                        .body
+                        .map_err(|reason| JournalError::Encode { reason })?,
+                })
+            })
+            .collect::<Result<_, JournalError>>()?;
+        Ok(Batch {
+            thread: run.thread.clone(),
+            author: Author::Driver(run.epoch),
+            heads,
+            entries,
+            messages: write.messages,
+            contents: write.contents,
+            at_ms: run.clock.now_ms(),
+        })
     }
 }
 
@@ -113,7 +174,10 @@ impl Scope {
     /// The scope of the chain of `task` inside this one.
     #[must_use]
     pub fn child(&self, task: &TaskId) -> Self {
-        Self::at(Arc::clone(&self.shared), self.namespace.child(task))
+        Self::at(
+            Arc::clone(&self.facts.shared),
+            self.facts.namespace.child(task),
+        )
     }
 
     fn at(shared: Arc<Shared>, namespace: Namespace) -> Self {
@@ -123,25 +187,31 @@ impl Scope {
             .next_back()
             .map(|record| record.seq);
         Self {
-            shared,
-            namespace,
+            facts: Facts { shared, namespace },
             head: Mutex::new(head),
         }
     }
 
+    /// A writer of facts on this chain.
+    pub fn facts(&self) -> Facts {
+        self.facts.clone()
+    }
+
     /// What the whole run shares.
     pub fn run(&self) -> &RunShared {
-        &self.shared.run
+        &self.facts.shared.run
     }
 
     /// Where this chain belongs.
     pub fn namespace(&self) -> &Namespace {
-        &self.namespace
+        &self.facts.namespace
     }
 
     /// The commits of this chain from before the attempt, in order.
     pub fn commits(&self) -> impl DoubleEndedIterator<Item = &Record> {
-        self.run().log.commits(&self.run().branch, &self.namespace)
+        self.run()
+            .log
+            .commits(&self.run().branch, &self.facts.namespace)
     }
 
     /// A fact from before the attempt.
@@ -151,12 +221,12 @@ impl Scope {
 
     /// The next call's id.
     pub fn mint_call(&self) -> CallId {
-        CallId::numbered(self.shared.calls.fetch_add(1, Ordering::Relaxed) + 1)
+        CallId::numbered(self.facts.shared.calls.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// The next message's id.
     pub fn mint_message(&self) -> MessageId {
-        MessageId::numbered(self.shared.messages.fetch_add(1, Ordering::Relaxed) + 1)
+        MessageId::numbered(self.facts.shared.messages.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     /// Whether a message is recorded, by this attempt or an earlier one.
@@ -170,6 +240,7 @@ impl Scope {
     /// [`JournalError::Corrupt`]: there is no such message.
     pub fn message(&self, id: &MessageId) -> Result<Arc<Message>, JournalError> {
         let fresh = self
+            .facts
             .shared
             .fresh
             .lock()
@@ -183,7 +254,11 @@ impl Scope {
     /// # Errors
     /// [`BudgetExceeded`] when none is left.
     pub fn time_left(&self) -> Result<Duration, BudgetExceeded> {
-        let driven = self.run().clock.elapsed().saturating_sub(self.shared.began);
+        let driven = self
+            .run()
+            .clock
+            .elapsed()
+            .saturating_sub(self.facts.shared.began);
         self.run().budget.time_left(driven)
     }
 
@@ -200,7 +275,17 @@ impl Scope {
     /// # Errors
     /// Whatever the journal says.
     pub async fn append(&self, write: Write) -> Result<(), JournalError> {
-        let batch = self.batch(write)?;
+        let commits = write
+            .drafts
+            .iter()
+            .any(|draft| draft.place == Place::Commit);
+        let heads = if commits {
+            let head = *self.head.lock().unwrap_or_else(PoisonError::into_inner);
+            vec![(self.facts.chain(), head)]
+        } else {
+            Vec::new()
+        };
+        let batch = self.facts.batch(write, heads)?;
         if batch.entries.is_empty() {
             return Ok(());
         }
@@ -219,6 +304,7 @@ impl Scope {
     /// Keeps messages at hand. Where the append then fails, so does the attempt.
     fn remember(&self, messages: &[Arc<Message>]) {
         let mut fresh = self
+            .facts
             .shared
             .fresh
             .lock()
@@ -228,47 +314,6 @@ impl Scope {
                 .iter()
                 .map(|message| (message.id.clone(), Arc::clone(message))),
         );
-    }
-
-    fn batch(&self, write: Write) -> Result<Batch, JournalError> {
-        let run = self.run();
-        let chain = Chain {
-            branch: run.branch.clone(),
-            namespace: self.namespace.clone(),
-        };
-        let entries: Vec<Entry> = write
-            .drafts
-            .into_iter()
-            .map(|draft| {
-                Ok(Entry {
-                    chain: chain.clone(),
-                    place: draft.place,
-                    kind: draft.kind,
-                    run: run.run.clone(),
-                    attempt: run.attempt,
-                    effect: draft.effect,
-                    digest: draft.digest,
-                    body: draft
-                        .body
-                        .map_err(|reason| JournalError::Encode { reason })?,
-                })
-            })
-            .collect::<Result<_, JournalError>>()?;
-        let commits = entries.iter().any(|entry| entry.place == Place::Commit);
-        let head = *self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Batch {
-            thread: run.thread.clone(),
-            author: Author::Driver(run.epoch),
-            heads: if commits {
-                vec![(chain, head)]
-            } else {
-                Vec::new()
-            },
-            entries,
-            messages: write.messages,
-            contents: write.contents,
-            at_ms: run.clock.now_ms(),
-        })
     }
 }
 

@@ -11,7 +11,9 @@ use crate::{
     canonical::Canonical,
     code::{Class, Code, Coded},
     digest::Digest,
-    ids::CallId,
+    ids::{CallId, FactKey},
+    journal::{JournalError, kind},
+    scope::{Facts, Write},
 };
 
 /// The longest name of a tool, in bytes.
@@ -132,6 +134,17 @@ pub trait Tool: Send + Sync {
         arguments: Canonical,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<Value, ToolError>>;
+
+    /// Finds out what became of a call whose process crashed after it recorded
+    /// what it `started` by [`Trace::started`]. What is still at work is waited
+    /// for or ended, so that nothing of it runs when this returns.
+    ///
+    /// Called once per attempt, before a person is asked whether the call took
+    /// effect, or before a call that may be repeated is made again.
+    fn reconcile(&self, started: Value, context: ToolContext) -> BoxFuture<'_, Reconciled> {
+        let _ = (started, context);
+        Box::pin(async { Reconciled::Lost })
+    }
 }
 
 /// What a call is told beside its arguments.
@@ -145,6 +158,93 @@ pub struct ToolContext {
     pub timeout: Duration,
     /// Fires when the call should stop.
     pub cancel: CancellationToken,
+    /// Where the call leaves a trace for a later attempt.
+    pub trace: Trace,
+}
+
+impl ToolContext {
+    /// A context outside any run, for a tool that is called by hand: 30 seconds,
+    /// never cancelled, and its trace leads nowhere.
+    ///
+    /// ```
+    /// use rustagents_core::{ids::CallId, tool::ToolContext};
+    ///
+    /// let context = ToolContext::detached(CallId::numbered(1));
+    /// assert!(!context.cancel.is_cancelled());
+    /// ```
+    pub fn detached(call: CallId) -> Self {
+        Self {
+            idempotency_key: Digest::of(call.as_str().as_bytes()),
+            call,
+            timeout: Duration::from_secs(30),
+            cancel: CancellationToken::new(),
+            trace: Trace::default(),
+        }
+    }
+}
+
+/// Where a call leaves a trace: what it started in the world, and how a later
+/// attempt finds that again. The default leads nowhere.
+#[derive(Clone, Debug, Default)]
+pub struct Trace(Option<Traced>);
+
+#[derive(Clone, Debug)]
+struct Traced {
+    facts: Facts,
+    call: CallId,
+    number: u32,
+    effect: EffectClass,
+    digest: Digest,
+}
+
+impl Trace {
+    /// The trace of try `number` of `call`, whose arguments have this digest.
+    pub fn new(
+        facts: Facts,
+        call: CallId,
+        number: u32,
+        effect: EffectClass,
+        digest: Digest,
+    ) -> Self {
+        Self(Some(Traced {
+            facts,
+            call,
+            number,
+            effect,
+            digest,
+        }))
+    }
+
+    /// The key of the record of what try `number` of `call` started.
+    pub fn key(call: &CallId, number: u32) -> FactKey {
+        FactKey::from(format_args!("call/{call}/started/{number}"))
+    }
+
+    /// Records what was `started`, durably, once per try. After a crash the tool
+    /// is handed it by [`Tool::reconcile`].
+    ///
+    /// Cancellation: a dropped call may or may not have recorded it.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn started(&self, started: &Value) -> Result<(), JournalError> {
+        let Some(traced) = &self.0 else {
+            return Ok(());
+        };
+        let key = Self::key(&traced.call, traced.number);
+        let mut write = Write::new();
+        write.effect(key, kind::STARTED, traced.effect, traced.digest, started);
+        traced.facts.append(write).await
+    }
+}
+
+/// What a call left behind, and what became of it.
+#[derive(Clone, Debug)]
+pub enum Reconciled {
+    /// It ended, and this is how.
+    Ended(Result<Value, ToolError>),
+    /// It is over, or it cannot be found; how it ended, nobody knows.
+    Lost,
 }
 
 /// Whether a failed call changed anything.

@@ -6,12 +6,14 @@ use futures::FutureExt;
 use rustagents_core::{
     BoxFuture,
     canonical::Canonical,
-    tool::{EffectClass, Tool, ToolContext, ToolError, ToolSpec},
+    tool::{EffectClass, Reconciled, Tool, ToolContext, ToolError, ToolSpec},
 };
 use serde_json::{Value, json};
 
 type Work =
     dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync;
+
+type Found = dyn Fn(Value, ToolContext) -> BoxFuture<'static, Reconciled> + Send + Sync;
 
 /// What tools did to the outside world, in order. It outlives any process.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +46,7 @@ impl World {
 pub struct FakeTool {
     spec: Arc<ToolSpec>,
     work: Box<Work>,
+    found: Option<Box<Found>>,
 }
 
 impl std::fmt::Debug for FakeTool {
@@ -68,6 +71,7 @@ impl FakeTool {
         Self {
             spec: Arc::new(spec),
             work,
+            found: None,
         }
     }
 
@@ -78,6 +82,21 @@ impl FakeTool {
             world.change(format!("{name} {arguments}"));
             async { Ok(json!({ "ok": true })) }
         })
+    }
+
+    /// Finds out by `found` what became of a call that left a trace.
+    #[must_use]
+    pub fn reconciling<F>(
+        mut self,
+        found: impl Fn(Value, ToolContext) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Reconciled> + Send + 'static,
+    {
+        self.found = Some(Box::new(move |started, context| {
+            found(started, context).boxed()
+        }));
+        self
     }
 
     /// Changes the declaration.
@@ -99,5 +118,12 @@ impl Tool for FakeTool {
         context: ToolContext,
     ) -> BoxFuture<'_, Result<Value, ToolError>> {
         (self.work)(arguments.value().clone(), context)
+    }
+
+    fn reconcile(&self, started: Value, context: ToolContext) -> BoxFuture<'_, Reconciled> {
+        match &self.found {
+            Some(found) => found(started, context),
+            None => Box::pin(async { Reconciled::Lost }),
+        }
     }
 }

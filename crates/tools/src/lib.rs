@@ -1,10 +1,15 @@
 //! Declared tools: SQL statements as tools.
 //!
-//! Reading order: [`sql`], the only kind of declared tool so far.
+//! Reading order: `declaration` (what every tool declares, and what can be wrong
+//! with it), `question` (what a person is asked), then the kinds: [`sql`].
 //!
 //! Invariant: this crate knows the tool contract of `rustagents-core` and
 //! nothing of plans, threads or configuration files.
 //!
 //! Invariant: making a tool writes nothing; the first call does.
 
+mod declaration;
+mod question;
 pub mod sql;
+
+pub use declaration::DeclarationError;

@@ -1,7 +1,6 @@
 //! One SQL statement as a tool, on a SQLite database that a seed file fills.
 //!
-//! Reading order: `declaration` (what is declared, and what can be wrong with
-//! it), `statement` (the scanner), `database` and `seed` (where the data come
+//! Reading order: `declaration` (what is declared), `statement` (the scanner), `database` and `seed` (where the data come
 //! from), `rehearsal` (the seed in memory, to check statements against), `tool`
 //! (the contract), `job` (one call, start to end), and what a job uses: `watch`
 //! (when to stop), `connection`, `bind`, `rows`, `failure`.
@@ -21,7 +20,6 @@ mod database;
 mod declaration;
 mod failure;
 mod job;
-mod question;
 mod rehearsal;
 mod rows;
 mod seed;
@@ -30,6 +28,7 @@ mod tool;
 mod watch;
 
 pub use database::{DataError, Database};
-pub use declaration::{Declaration, DeclarationError};
+pub use declaration::Declaration;
 pub use rehearsal::Rehearsal;
+pub(crate) use statement::KEYWORDS;
 pub use tool::SqlTool;

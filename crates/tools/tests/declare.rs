@@ -4,29 +4,31 @@ use rustagents_core::{
     Code, Coded,
     tool::{Approval, EffectClass, Tool},
 };
-use rustagents_tools::sql::{Declaration, DeclarationError, SqlTool};
+use rustagents_tools::{
+    DeclarationError,
+    sql::{Declaration, SqlTool},
+};
 use serde_json::json;
 
-use crate::shop::Shop;
+use crate::shop::{Shop, spec};
 
 #[test]
 fn a_tool_carries_its_declaration_and_writes_nothing() {
     let shop = Shop::new();
-    let declaration = Declaration {
-        approval: Some(Approval::Deny),
-        ..shop.writes("DELETE FROM orders")
-    };
+    let declaration = spec(shop.writes("DELETE FROM orders"), |spec| {
+        spec.approval = Some(Approval::Deny);
+    });
     let tool = SqlTool::new(declaration.clone()).unwrap();
     let spec = tool.spec();
     assert_eq!(spec.name, "tool");
-    assert_eq!(spec.description, declaration.description);
-    assert_eq!(spec.input_schema, declaration.input_schema);
+    assert_eq!(spec.description, declaration.spec.description);
+    assert_eq!(spec.input_schema, declaration.spec.input_schema);
     assert_eq!(
         (spec.effect, spec.approval),
         (EffectClass::Once, Some(Approval::Deny))
     );
-    assert_eq!(spec.timeout, declaration.timeout);
-    assert_eq!(spec.max_output_bytes, declaration.max_output_bytes);
+    assert_eq!(spec.timeout, declaration.spec.timeout);
+    assert_eq!(spec.max_output_bytes, declaration.spec.max_output_bytes);
     assert!(!shop.folder.path().join(".rustagents").exists());
 }
 
@@ -121,20 +123,16 @@ fn declarations_that_make_no_tool_say_why() {
 #[test]
 fn names_and_schemas_follow_the_tool_contract() {
     let shop = Shop::new();
-    let error = SqlTool::new(Declaration {
-        name: "a b".into(),
-        ..shop.reads("SELECT 1")
-    });
+    let error = SqlTool::new(spec(shop.reads("SELECT 1"), |spec| {
+        spec.name = "a b".into();
+    }));
     assert_eq!(
         error.unwrap_err(),
         DeclarationError::Name { name: "a b".into() }
     );
 
     for schema in [json!({}), json!({"type": "array"}), json!(true)] {
-        let declaration = Declaration {
-            input_schema: schema,
-            ..shop.reads("SELECT 1")
-        };
+        let declaration = spec(shop.reads("SELECT 1"), |spec| spec.input_schema = schema);
         assert_eq!(
             SqlTool::new(declaration).unwrap_err(),
             DeclarationError::SchemaRoot
@@ -142,10 +140,7 @@ fn names_and_schemas_follow_the_tool_contract() {
     }
 
     let bare = json!({"type": "object"});
-    let declaration = Declaration {
-        input_schema: bare,
-        ..shop.reads("SELECT :order")
-    };
+    let declaration = spec(shop.reads("SELECT :order"), |spec| spec.input_schema = bare);
     let error = SqlTool::new(declaration).unwrap_err();
     assert_eq!(
         error.hint().as_deref(),

@@ -4,7 +4,7 @@ use rustagents_core::tool::{EffectClass, ToolErrorKind};
 use rustagents_tools::sql::Declaration;
 use serde_json::json;
 
-use crate::shop::{Shop, call, not_executed};
+use crate::shop::{Shop, call, not_executed, spec};
 
 #[tokio::test]
 async fn arguments_are_bound_by_name_with_their_type() {
@@ -110,10 +110,7 @@ async fn nothing_but_data_can_be_reached() {
         "DELETE FROM sqlite_schema",
     ] {
         for effect in [EffectClass::Repeatable, EffectClass::Once] {
-            let declaration = Declaration {
-                effect,
-                ..shop.reads(sql)
-            };
+            let declaration = spec(shop.reads(sql), |spec| spec.effect = effect);
             let error = call(declaration, json!({})).await.unwrap_err();
             assert_eq!(
                 error.executed,
@@ -163,10 +160,7 @@ async fn a_result_may_have_its_limit_and_not_a_byte_more() {
     let found = call(shop.reads(sql), json!({})).await.unwrap();
     let exact = found.to_string().len();
 
-    let limited = |limit| Declaration {
-        max_output_bytes: limit,
-        ..shop.reads(sql)
-    };
+    let limited = |limit| spec(shop.reads(sql), |spec| spec.max_output_bytes = limit);
     assert_eq!(call(limited(exact), json!({})).await.unwrap(), found);
     let result = call(limited(exact - 1), json!({})).await;
     let message = not_executed(result, ToolErrorKind::OutputTooLarge);

@@ -3,7 +3,10 @@
 use std::{fs, path::Path};
 
 use rustagents_core::{Code, Coded};
-use rustagents_tools::sql::{DataError, Declaration, DeclarationError, Rehearsal, SqlTool};
+use rustagents_tools::{
+    DeclarationError,
+    sql::{DataError, Declaration, Rehearsal, SqlTool},
+};
 
 use crate::shop::{SEED, Shop};
 

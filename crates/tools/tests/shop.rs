@@ -4,11 +4,9 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::Connection;
 use rustagents_core::{
-    CancellationToken,
     canonical::Canonical,
-    digest::Digest,
     ids::CallId,
-    tool::{EffectClass, Executed, Tool, ToolContext, ToolError, ToolErrorKind},
+    tool::{EffectClass, Executed, Tool, ToolContext, ToolError, ToolErrorKind, ToolSpec},
 };
 use rustagents_tools::sql::{Database, Declaration, SqlTool};
 use serde_json::{Value, json};
@@ -51,29 +49,28 @@ impl Shop {
     pub(crate) fn reads(&self, sql: &str) -> Declaration {
         let any = json!({});
         Declaration {
-            name: "tool".into(),
-            description: "Does it.".into(),
-            input_schema: json!({
-                "type": "object",
-                "properties": { "order": any, "cents": any, "a": any, "b": any },
-            }),
+            spec: ToolSpec {
+                effect: EffectClass::Repeatable,
+                timeout: Duration::from_secs(5),
+                ..ToolSpec::new(
+                    "tool",
+                    "Does it.",
+                    json!({
+                        "type": "object",
+                        "properties": { "order": any, "cents": any, "a": any, "b": any },
+                    }),
+                )
+            },
             sql: sql.into(),
-            effect: EffectClass::Repeatable,
-            approval: None,
             ask: None,
             rows: None,
-            timeout: Duration::from_secs(5),
-            max_output_bytes: 64 << 10,
             database: Arc::clone(&self.database),
         }
     }
 
     /// A tool that changes something.
     pub(crate) fn writes(&self, sql: &str) -> Declaration {
-        Declaration {
-            effect: EffectClass::Once,
-            ..self.reads(sql)
-        }
+        spec(self.reads(sql), |spec| spec.effect = EffectClass::Once)
     }
 
     /// A connection of somebody else to the database, which is made first.
@@ -109,6 +106,15 @@ impl Shop {
     }
 }
 
+/// The declaration with another specification.
+pub(crate) fn spec(
+    mut declaration: Declaration,
+    change: impl FnOnce(&mut ToolSpec),
+) -> Declaration {
+    change(&mut declaration.spec);
+    declaration
+}
+
 pub(crate) fn open(folder: &Path) -> Database {
     Database::new(folder, "orders", &folder.join("orders.sql")).unwrap()
 }
@@ -116,10 +122,8 @@ pub(crate) fn open(folder: &Path) -> Database {
 /// What a call is told when nothing is special about it.
 pub(crate) fn context() -> ToolContext {
     ToolContext {
-        call: CallId::numbered(1),
-        idempotency_key: Digest::of(b"call"),
         timeout: Duration::from_mins(1),
-        cancel: CancellationToken::new(),
+        ..ToolContext::detached(CallId::numbered(1))
     }
 }
 

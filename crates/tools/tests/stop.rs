@@ -11,10 +11,10 @@ use rustagents_core::{
     canonical::Canonical,
     tool::{Tool, ToolContext, ToolErrorKind},
 };
-use rustagents_tools::sql::{Declaration, SqlTool};
+use rustagents_tools::sql::SqlTool;
 use serde_json::json;
 
-use crate::shop::{ENDLESS, Shop, call, context, not_executed};
+use crate::shop::{ENDLESS, Shop, call, context, not_executed, spec};
 
 const SHORT: Duration = Duration::from_millis(150);
 
@@ -28,17 +28,11 @@ async fn a_statement_stops_at_its_deadline() {
     let shop = Shop::new();
     shop.database.ensure().unwrap();
     let started = Instant::now();
-    let reads = Declaration {
-        timeout: SHORT,
-        ..shop.reads(ENDLESS)
-    };
+    let reads = spec(shop.reads(ENDLESS), |spec| spec.timeout = SHORT);
     let message = not_executed(call(reads, json!({})).await, ToolErrorKind::Timeout);
     assert_eq!(message, "the statement took longer than 150ms");
 
-    let writes = Declaration {
-        timeout: SHORT,
-        ..shop.writes(&endless_update())
-    };
+    let writes = spec(shop.writes(&endless_update()), |spec| spec.timeout = SHORT);
     not_executed(call(writes, json!({})).await, ToolErrorKind::Timeout);
     assert!(
         started.elapsed() < Duration::from_secs(3),
@@ -114,10 +108,7 @@ async fn a_dropped_future_stops_its_statement() {
 #[tokio::test]
 async fn seeding_stops_at_the_deadline_and_leaves_nothing() {
     let shop = Shop::seeded(format!("CREATE TABLE a (x); INSERT INTO a {ENDLESS};"));
-    let reads = Declaration {
-        timeout: SHORT,
-        ..shop.reads("SELECT 1")
-    };
+    let reads = spec(shop.reads("SELECT 1"), |spec| spec.timeout = SHORT);
     not_executed(call(reads, json!({})).await, ToolErrorKind::Timeout);
     assert!(shop.data_files().is_empty());
 }
@@ -127,10 +118,9 @@ async fn a_lock_that_stays_makes_the_database_unavailable() {
     let shop = Shop::new();
     let outside = shop.outside();
     outside.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let writes = Declaration {
-        timeout: SHORT,
-        ..shop.writes("DELETE FROM orders")
-    };
+    let writes = spec(shop.writes("DELETE FROM orders"), |spec| {
+        spec.timeout = SHORT;
+    });
     let message = not_executed(call(writes, json!({})).await, ToolErrorKind::Unavailable);
     assert_eq!(message, "the database is locked");
 

@@ -4,7 +4,7 @@ use rustagents_core::tool::{EffectClass, ToolErrorKind};
 use rustagents_tools::sql::Declaration;
 use serde_json::json;
 
-use crate::shop::{SEED, Shop, call, not_executed};
+use crate::shop::{SEED, Shop, call, not_executed, spec};
 
 const REFUND: &str = "UPDATE orders SET status = 'refunded' \
     WHERE id = :order AND status = 'paid' AND paid_cents = :cents RETURNING id, status, paid_cents";
@@ -17,9 +17,8 @@ async fn a_write_returns_its_rows_and_lasts() {
             .execute("UPDATE orders SET status = 'paid' WHERE id = 'A-1042'", [])
             .unwrap();
         let refund = Declaration {
-            effect,
             rows: Some(1),
-            ..shop.writes(REFUND)
+            ..spec(shop.writes(REFUND), |spec| spec.effect = effect)
         };
         let done = call(refund, json!({"order": "A-1042", "cents": 1299}))
             .await
@@ -89,10 +88,7 @@ async fn a_result_over_its_limit_rolls_back() {
         ("UPDATE orders SET status = 'refunded' RETURNING *", 100),
         ("UPDATE orders SET status = 'refunded'", 10),
     ] {
-        let declaration = Declaration {
-            max_output_bytes: limit,
-            ..shop.writes(sql)
-        };
+        let declaration = spec(shop.writes(sql), |spec| spec.max_output_bytes = limit);
         let message = not_executed(
             call(declaration, json!({})).await,
             ToolErrorKind::OutputTooLarge,

@@ -13,13 +13,13 @@ use rustagents_core::{
     journal::{Content, kind},
     message::{Message, ResultStatus},
     scope::{Halt, Write},
-    tool::{EffectClass, Executed, ToolError, ToolErrorKind},
+    tool::{EffectClass, Executed, Reconciled, ToolError, ToolErrorKind},
 };
 use serde_json::{Value, json};
 
 use crate::{
     call::{self, CallFailure, CallRecords, End, IntentBody, Plan, ResultBody},
-    driver::{At, Driver, Phase, Progress, events::OpenCall, invoke::invoke, turn},
+    driver::{At, Driver, Phase, Progress, events::OpenCall, invoke, turn},
     error::{AgentError, RecordedError},
     evidence::{Observations, ValidatedAction, ValidatedCall},
     policy::PolicyDecision,
@@ -36,6 +36,8 @@ struct Start<'a> {
     call: &'a ValidatedCall,
     intent: Option<u32>,
     approval: Option<AskId>,
+    /// The number of its trace.
+    trace: u32,
 }
 
 /// How the turn's calls stand.
@@ -72,9 +74,44 @@ impl Driver<'_> {
         progress.step.start(step);
         let action = at.action().clone();
         let mut turn = Turn::new(&action, step);
+        self.reconcile_all(&mut turn, &at, progress).await?;
         let starts = self.plan_all(&mut turn, &at, progress).await?;
         self.run_all(&mut turn, &at, starts).await?;
         self.finish(turn, at, progress).await
+    }
+
+    /// Finds out what became of calls that left a trace and no result.
+    async fn reconcile_all(
+        &self,
+        turn: &mut Turn<'_>,
+        at: &At<Acting>,
+        progress: &Progress<'_>,
+    ) -> Result<(), Halt> {
+        for call in turn.action.calls() {
+            let records = self.records(call, progress)?;
+            let Some(trace) = records.open_trace() else {
+                continue;
+            };
+            let Some(offered) = self.agent.tools.get(&call.spec().name) else {
+                continue;
+            };
+            let tool = offered.tool().as_ref();
+            let found = invoke::reconcile(self.scope, tool, call, trace.clone()).await?;
+            let Reconciled::Ended(outcome) = found else {
+                continue;
+            };
+            let start = Start {
+                call,
+                intent: u32::try_from(records.tries.len()).ok().filter(|n| *n > 0),
+                approval: None,
+                trace: records.next_trace(),
+            };
+            let name = &call.spec().name;
+            let open = OpenCall::dispatch(self.scope, turn.number, call.id(), name);
+            let ended = ended(call.spec().effect, outcome);
+            self.record(turn, at, &start, open, ended).await?;
+        }
+        Ok(())
     }
 
     /// Decides about each call; records new questions and settled results.
@@ -87,6 +124,9 @@ impl Driver<'_> {
         let mut write = Write::new();
         let mut starts = Vec::new();
         for call in turn.action.calls() {
+            if turn.results.contains_key(call.id()) {
+                continue;
+            }
             let records = self.records(call, progress)?;
             match self.plan(call, &records) {
                 Plan::Done(message) => {
@@ -105,6 +145,7 @@ impl Driver<'_> {
                     call,
                     intent,
                     approval,
+                    trace: intent.unwrap_or_else(|| records.next_trace()),
                 }),
                 Plan::Raise(ask) => {
                     write_ask(&mut write, &ask);
@@ -219,7 +260,7 @@ impl Driver<'_> {
         let Some(offered) = self.agent.tools.get(&call.spec().name) else {
             return Ok((open, Ended::Unknown));
         };
-        let outcome = invoke(self.scope, offered.tool().as_ref(), call).await;
+        let outcome = invoke::invoke(self.scope, offered.tool().as_ref(), call, start.trace).await;
         Ok((open, ended(call.spec().effect, outcome)))
     }
 

@@ -8,10 +8,10 @@ use futures::{
     select_biased,
 };
 use rustagents_core::{
-    BoxFuture,
+    BoxFuture, CancellationToken,
     digest::Digest,
-    scope::Scope,
-    tool::{Tool, ToolContext, ToolError, ToolErrorKind},
+    scope::{Halt, Scope},
+    tool::{Reconciled, Tool, ToolContext, ToolError, ToolErrorKind, Trace},
 };
 use serde_json::Value;
 
@@ -28,15 +28,26 @@ type Outcome = Result<Value, ToolError>;
 
 /// Performs `call`. The tool is told of its time limit and of cancellation, and
 /// then has [`GRACE`] to say what became of it.
-pub(crate) async fn invoke(scope: &Scope, tool: &dyn Tool, call: &ValidatedCall) -> Outcome {
+///
+/// `trace` is the number under which the call may leave a trace.
+pub(crate) async fn invoke(
+    scope: &Scope,
+    tool: &dyn Tool,
+    call: &ValidatedCall,
+    trace: u32,
+) -> Outcome {
     let run = scope.run();
     let timeout = call.spec().timeout;
     let cancel = run.cancel.child_token();
     let context = ToolContext {
-        call: call.id().clone(),
-        idempotency_key: idempotency_key(scope, call),
-        timeout,
-        cancel: cancel.clone(),
+        trace: Trace::new(
+            scope.facts(),
+            call.id().clone(),
+            trace,
+            call.spec().effect,
+            call.arguments().digest(),
+        ),
+        ..context(scope, call, cancel.clone())
     };
     let guarded = AssertUnwindSafe(tool.call(call.arguments().clone(), context)).catch_unwind();
     let outcome: BoxFuture<'_, Outcome> = guarded
@@ -54,6 +65,52 @@ pub(crate) async fn invoke(scope: &Scope, tool: &dyn Tool, call: &ValidatedCall)
     }
     cancel.cancel();
     stopping(scope, outcome).await
+}
+
+/// Lets the tool find out what became of a call that left `trace` behind. A tool
+/// that does not know it in time, or panics, does not know it.
+pub(crate) async fn reconcile(
+    scope: &Scope,
+    tool: &dyn Tool,
+    call: &ValidatedCall,
+    trace: Value,
+) -> Result<Reconciled, Halt> {
+    let run = scope.run();
+    let cancel = run.cancel.child_token();
+    let context = context(scope, call, cancel.clone());
+    let found = AssertUnwindSafe(tool.reconcile(trace, context)).catch_unwind();
+    let found: BoxFuture<'_, Reconciled> =
+        found.map(|found| found.unwrap_or(Reconciled::Lost)).boxed();
+    let mut found = found.fuse();
+    let seen = select_biased! {
+        found = found => Some(found),
+        () = run.cancel.cancelled().fuse() => None,
+        () = run.clock.sleep(call.spec().timeout + GRACE).fuse() => None,
+    };
+    let seen = if let Some(seen) = seen {
+        seen
+    } else {
+        cancel.cancel();
+        select_biased! {
+            found = found => found,
+            () = run.clock.sleep(GRACE).fuse() => Reconciled::Lost,
+        }
+    };
+    // A tool that was stopped while it looked may not have seen the end.
+    match seen {
+        Reconciled::Lost if run.cancel.is_cancelled() => Err(Halt::Cancelled),
+        seen => Ok(seen),
+    }
+}
+
+fn context(scope: &Scope, call: &ValidatedCall, cancel: CancellationToken) -> ToolContext {
+    ToolContext {
+        call: call.id().clone(),
+        idempotency_key: idempotency_key(scope, call),
+        timeout: call.spec().timeout,
+        cancel,
+        trace: Trace::default(),
+    }
 }
 
 async fn stopping(scope: &Scope, mut outcome: Fuse<BoxFuture<'_, Outcome>>) -> Outcome {

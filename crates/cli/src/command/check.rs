@@ -6,7 +6,8 @@ use crate::{
     arguments::Check,
     failure::Failure,
     output::{Checked, Output},
-    plan::{Care, Plan},
+    plan::Plan,
+    tools::Care,
 };
 
 pub(crate) fn check(arguments: &Check, output: &Output) -> Result<ExitCode, Failure> {

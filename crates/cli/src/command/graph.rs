@@ -9,7 +9,8 @@ use crate::{
     arguments::{Format, Graph},
     failure::Failure,
     output::{self, Output},
-    plan::{Care, Plan},
+    plan::Plan,
+    tools::Care,
 };
 
 /// What `rag.graph/1` is.

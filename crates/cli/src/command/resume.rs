@@ -15,9 +15,10 @@ use crate::{
     command::{finish, named_json, runtime, watch},
     failure::Failure,
     output::Output,
-    plan::{Care, Plan, Ready},
+    plan::{Plan, Ready},
     signals::Signals,
     store::Address,
+    tools::Care,
 };
 
 pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCode, Failure> {

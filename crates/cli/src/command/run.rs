@@ -10,9 +10,10 @@ use crate::{
     command::{finish, named_json, runtime, watch},
     failure::Failure,
     output::Output,
-    plan::{Care, Plan, read_text, text},
+    plan::{Plan, read_text, text},
     signals::Signals,
     store::Address,
+    tools::Care,
 };
 
 /// The largest input, in bytes.

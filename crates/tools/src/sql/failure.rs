@@ -3,9 +3,10 @@
 use rusqlite::ErrorCode;
 use rustagents_core::tool::{ToolError, ToolErrorKind};
 
+use crate::DeclarationError;
+
 use super::{
     database::DataError,
-    declaration::DeclarationError,
     watch::{Stop, Watch},
 };
 

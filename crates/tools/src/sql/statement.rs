@@ -3,10 +3,10 @@
 //! It follows the rules of SQLite's own tokenizer as far as these questions
 //! need them. Whether the statement makes sense is SQLite's to say.
 
-use super::declaration::DeclarationError;
+use crate::DeclarationError;
 
 /// How a statement about data starts.
-pub(super) const KEYWORDS: [&str; 7] = [
+pub(crate) const KEYWORDS: [&str; 7] = [
     "SELECT", "WITH", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE",
 ];
 

@@ -10,11 +10,12 @@ use rustagents_core::{
 use serde_json::Value;
 use tokio::task::{JoinError, spawn_blocking};
 
+use crate::declaration::{DeclarationError, Offer};
+
 use super::{
-    declaration::{Declaration, DeclarationError},
+    declaration::Declaration,
     failure::Failure,
     job::Job,
-    question::Question,
     rehearsal::Rehearsal,
     statement::Statement,
     watch::{Guard, Watch},
@@ -26,24 +27,23 @@ use super::{
 /// that returns none. It needs a tokio runtime and runs on its blocking threads.
 ///
 /// ```
-/// # use std::{sync::Arc, time::Duration};
-/// use rustagents_core::tool::{EffectClass, Tool};
+/// # use std::sync::Arc;
+/// use rustagents_core::tool::{Tool, ToolSpec};
 /// use rustagents_tools::sql::{Database, Declaration, SqlTool};
 /// use serde_json::json;
 ///
 /// # let folder = std::path::Path::new("shop");
 /// let database = Database::new(folder, "orders", &folder.join("orders.sql"))?;
+/// let spec = ToolSpec::new(
+///     "refund",
+///     "Pay the full price of a paid order back.",
+///     json!({"type": "object", "properties": {"order": {"type": "string"}}}),
+/// );
 /// let refund = SqlTool::new(Declaration {
-///     name: "refund".into(),
-///     description: "Pay the full price of a paid order back.".into(),
-///     input_schema: json!({"type": "object", "properties": {"order": {"type": "string"}}}),
-///     sql: "UPDATE orders SET status = 'refunded' WHERE id = :order RETURNING id".into(),
-///     effect: EffectClass::Once,
-///     approval: None,
+///     spec,
 ///     ask: Some("Refund {{ order }}".into()),
+///     sql: "UPDATE orders SET status = 'refunded' WHERE id = :order RETURNING id".into(),
 ///     rows: Some(1),
-///     timeout: Duration::from_secs(5),
-///     max_output_bytes: 16 << 10,
 ///     database: Arc::new(database),
 /// })?;
 /// let question = refund.question(&json!({"order": "A-1042"}));
@@ -52,8 +52,7 @@ use super::{
 /// ```
 #[derive(Debug)]
 pub struct SqlTool {
-    spec: Arc<ToolSpec>,
-    question: Option<Question>,
+    offer: Offer,
     job: Arc<Job>,
 }
 
@@ -64,21 +63,9 @@ impl SqlTool {
     /// [`DeclarationError`]. Whether the statement fits the database is found by
     /// [`SqlTool::rehearse`] and by the first call.
     pub fn new(declaration: Declaration) -> Result<Self, DeclarationError> {
-        let Declaration {
-            name,
-            input_schema,
-            sql,
-            ask,
-            ..
-        } = &declaration;
-        if !ToolSpec::is_valid_name(name) {
-            return Err(DeclarationError::Name { name: name.clone() });
-        }
-        if input_schema.get("type").and_then(Value::as_str) != Some("object") {
-            return Err(DeclarationError::SchemaRoot);
-        }
-        let known = properties(input_schema);
-        let statement = Statement::scan(sql)?;
+        let offer = Offer::new(declaration.spec, declaration.ask.as_deref())?;
+        let known = offer.arguments();
+        let statement = Statement::scan(&declaration.sql)?;
         if let Some(name) = statement
             .parameters
             .iter()
@@ -89,11 +76,17 @@ impl SqlTool {
                 known,
             });
         }
-        let question = ask
-            .as_ref()
-            .map(|ask| Question::new(ask, &known))
-            .transpose()?;
-        Ok(Self::assemble(declaration, statement, question))
+        let job = Job {
+            database: declaration.database,
+            statement,
+            effect: offer.spec.effect,
+            rows: declaration.rows,
+            limit: offer.spec.max_output_bytes,
+        };
+        Ok(Self {
+            offer,
+            job: Arc::new(job),
+        })
     }
 
     /// Whether the statement fits the database that the seed makes. It is
@@ -102,24 +95,23 @@ impl SqlTool {
     /// `rehearsal` is the one of the declared database.
     ///
     /// ```
-    /// # use std::{sync::Arc, time::Duration};
-    /// # use rustagents_core::tool::EffectClass;
+    /// # use std::sync::Arc;
+    /// # use rustagents_core::tool::{EffectClass, ToolSpec};
     /// # use rustagents_tools::sql::{Database, Declaration, SqlTool};
     /// # let folder = tempfile::tempdir()?;
     /// # let seed = folder.path().join("orders.sql");
     /// # std::fs::write(&seed, "CREATE TABLE orders (id TEXT PRIMARY KEY)")?;
     /// # let database = Arc::new(Database::new(folder.path(), "orders", &seed)?);
-    /// # let declaration = |sql: &str| Declaration {
-    /// #     name: "orders".into(),
-    /// #     description: "The orders.".into(),
-    /// #     input_schema: serde_json::json!({"type": "object"}),
-    /// #     sql: sql.into(),
+    /// # let schema = serde_json::json!({"type": "object"});
+    /// # let spec = ToolSpec {
     /// #     effect: EffectClass::Repeatable,
-    /// #     approval: None,
+    /// #     ..ToolSpec::new("orders", "The orders.", schema)
+    /// # };
+    /// # let declaration = |sql: &str| Declaration {
+    /// #     spec: spec.clone(),
     /// #     ask: None,
+    /// #     sql: sql.into(),
     /// #     rows: None,
-    /// #     timeout: Duration::from_secs(5),
-    /// #     max_output_bytes: 16 << 10,
     /// #     database: Arc::clone(&database),
     /// # };
     /// let rehearsal = database.rehearse()?;
@@ -140,39 +132,15 @@ impl SqlTool {
             .rehearse(rehearsal)
             .map_err(Failure::into_declaration_error)
     }
-
-    fn assemble(declared: Declaration, statement: Statement, question: Option<Question>) -> Self {
-        let spec = ToolSpec {
-            name: declared.name,
-            description: declared.description,
-            input_schema: declared.input_schema,
-            effect: declared.effect,
-            approval: declared.approval,
-            timeout: declared.timeout,
-            max_output_bytes: declared.max_output_bytes,
-        };
-        let job = Job {
-            database: declared.database,
-            statement,
-            effect: declared.effect,
-            rows: declared.rows,
-            limit: declared.max_output_bytes,
-        };
-        Self {
-            spec: Arc::new(spec),
-            question,
-            job: Arc::new(job),
-        }
-    }
 }
 
 impl Tool for SqlTool {
     fn spec(&self) -> &Arc<ToolSpec> {
-        &self.spec
+        &self.offer.spec
     }
 
     fn question(&self, arguments: &Value) -> Option<String> {
-        self.question.as_ref()?.render(arguments)
+        self.offer.question(arguments)
     }
 
     fn call(
@@ -180,7 +148,7 @@ impl Tool for SqlTool {
         arguments: Canonical,
         context: ToolContext,
     ) -> BoxFuture<'_, Result<Value, ToolError>> {
-        let timeout = context.timeout.min(self.spec.timeout);
+        let timeout = context.timeout.min(self.offer.spec.timeout);
         let job = Arc::clone(&self.job);
         Box::pin(async move {
             let watch = Watch::start(timeout, context.cancel);
@@ -191,15 +159,6 @@ impl Tool for SqlTool {
                 .unwrap_or_else(|error| Err(lost(effect, error)))
         })
     }
-}
-
-/// The arguments that the schema declares.
-fn properties(schema: &Value) -> Vec<String> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties
-        .into_iter()
-        .flat_map(|properties| properties.keys().cloned())
-        .collect()
 }
 
 /// What it means that the thread brought no result.

@@ -3,18 +3,18 @@
 use minijinja::{Environment, UndefinedBehavior, value::Serde};
 use serde_json::Value;
 
-use super::declaration::DeclarationError;
+use crate::declaration::DeclarationError;
 
 /// The template's name; without a file ending nothing in it is escaped.
 const NAME: &str = "ask";
 
 /// A template over the arguments.
 #[derive(Debug)]
-pub(super) struct Question(Environment<'static>);
+pub(crate) struct Question(Environment<'static>);
 
 impl Question {
     /// Compiles `template`, whose variables must be among the `known` arguments.
-    pub(super) fn new(template: &str, known: &[String]) -> Result<Self, DeclarationError> {
+    pub(crate) fn new(template: &str, known: &[String]) -> Result<Self, DeclarationError> {
         let mut environment = Environment::new();
         // A missing argument may be asked for, but never shows as nothing.
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -32,7 +32,7 @@ impl Question {
     }
 
     /// The question about a call with these arguments, if it can be worded.
-    pub(super) fn render(&self, arguments: &Value) -> Option<String> {
+    pub(crate) fn render(&self, arguments: &Value) -> Option<String> {
         let arguments = minijinja::Value::from(Serde(arguments));
         self.0.get_template(NAME).ok()?.render(arguments).ok()
     }

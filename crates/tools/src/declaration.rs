@@ -1,0 +1,179 @@
+//! What every declared tool has, and what can be wrong with a declaration.
+
+use std::sync::Arc;
+
+use rustagents_core::{
+    code::{Code, Coded},
+    tool::{MAX_NAME_BYTES, ToolSpec},
+};
+use serde_json::Value;
+
+use crate::question::Question;
+
+/// What is offered to the model, and how a person is asked about a call.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    pub(crate) spec: Arc<ToolSpec>,
+    question: Option<Question>,
+}
+
+impl Offer {
+    /// Checks what all kinds of tools declare.
+    pub(crate) fn new(spec: ToolSpec, ask: Option<&str>) -> Result<Self, DeclarationError> {
+        if !ToolSpec::is_valid_name(&spec.name) {
+            return Err(DeclarationError::Name { name: spec.name });
+        }
+        if spec.input_schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(DeclarationError::SchemaRoot);
+        }
+        let known = properties(&spec.input_schema);
+        let question = ask.map(|ask| Question::new(ask, &known)).transpose()?;
+        Ok(Self {
+            spec: Arc::new(spec),
+            question,
+        })
+    }
+
+    /// The arguments that the schema declares.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        properties(&self.spec.input_schema)
+    }
+
+    pub(crate) fn question(&self, arguments: &Value) -> Option<String> {
+        self.question.as_ref()?.render(arguments)
+    }
+}
+
+fn properties(schema: &Value) -> Vec<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flat_map(|properties| properties.keys().cloned())
+        .collect()
+}
+
+/// Why a declaration makes no tool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeclarationError {
+    /// No tool may have this name.
+    #[error("`{name}` cannot name a tool")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The arguments are no object.
+    #[error("the arguments are not an object")]
+    SchemaRoot,
+    /// The data source is not declared.
+    #[error("there is no data source `{name}`")]
+    UnknownData {
+        /// Its name.
+        name: String,
+    },
+    /// This build does not have tools of this kind.
+    #[error("this build has no tools of this kind")]
+    Kind,
+    /// There is no statement.
+    #[error("there is no statement")]
+    Empty,
+    /// There is more than one statement.
+    #[error("there is more than one statement")]
+    SeveralStatements,
+    /// A statement that is not data.
+    #[error("a statement cannot start with `{found}`")]
+    Keyword {
+        /// Its first word.
+        found: String,
+    },
+    /// A parameter without a name, or with another mark than `:`.
+    #[error("the parameter `{found}` is not a name after `:`")]
+    Parameter {
+        /// The parameter as it is written.
+        found: String,
+    },
+    /// A parameter that no argument can fill.
+    #[error("the parameter `:{name}` is not an argument")]
+    UnknownParameter {
+        /// The parameter's name.
+        name: String,
+        /// The declared arguments.
+        known: Vec<String>,
+    },
+    /// A string or a quoted name without its end.
+    #[error("a `{quote}` has no end")]
+    OpenQuote {
+        /// What opens it.
+        quote: char,
+    },
+    /// SQLite would not see what follows.
+    #[error("the statement holds a zero byte")]
+    ZeroByte,
+    /// SQLite refuses the statement on the database that the seed makes.
+    #[error("the statement does not fit the database: {reason}")]
+    Sql {
+        /// What SQLite says, on one line.
+        reason: String,
+    },
+    /// A statement that writes, in a tool that only reads.
+    #[error("the statement writes, but the tool is declared to read only")]
+    Writes,
+    /// Two values of a row would have one key.
+    #[error("two columns of the result are named `{name}`")]
+    DuplicateColumn {
+        /// The name.
+        name: String,
+    },
+    /// The question's template is not one.
+    #[error("the question is not a template: {reason}")]
+    Question {
+        /// What the template engine says.
+        reason: String,
+        /// The line of the template.
+        line: Option<usize>,
+    },
+    /// The question uses something that no argument fills.
+    #[error("the question uses `{name}`, which is not an argument")]
+    UnknownVariable {
+        /// The variable's name.
+        name: String,
+        /// The declared arguments.
+        known: Vec<String>,
+    },
+}
+
+impl Coded for DeclarationError {
+    fn code(&self) -> Code {
+        Code::ToolDeclaration
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Name { .. } => Some(format!(
+                "use 1 to {MAX_NAME_BYTES} ASCII letters, digits, `_` and `-`"
+            )),
+            Self::SchemaRoot => Some("the schema needs `\"type\": \"object\"`".into()),
+            Self::SeveralStatements => Some("make a tool of each".into()),
+            Self::Keyword { .. } => Some(format!("start with {}", listed(&crate::sql::KEYWORDS))),
+            Self::DuplicateColumn { .. } => Some("name each column with `AS`".into()),
+            Self::Parameter { .. } => Some("name it after an argument, such as `:order`".into()),
+            Self::UnknownParameter { known, .. } | Self::UnknownVariable { known, .. }
+                if known.is_empty() =>
+            {
+                Some("the schema has no `properties`".into())
+            }
+            Self::UnknownParameter { known, .. } | Self::UnknownVariable { known, .. } => {
+                Some(format!("the arguments are {}", listed(known)))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn listed(names: &[impl AsRef<str>]) -> String {
+    let quoted: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", name.as_ref()))
+        .collect();
+    quoted.join(", ")
+}
