@@ -219,6 +219,12 @@ impl CallRecords {
         Ok(records)
     }
 
+    /// Whether a try may have taken effect, and nothing and nobody says so.
+    pub fn is_in_doubt(&self) -> bool {
+        let open = |last: &Try| !last.released && last.answer.is_none();
+        self.result.is_none() && self.tries.last().is_some_and(open)
+    }
+
     /// What a try left behind that nothing else is known about.
     pub fn open_trace(&self) -> Option<&Value> {
         let (_, trace) = self.trace.as_ref()?;

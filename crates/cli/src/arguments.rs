@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Go on with a thread: answer what it waits for, or continue after a crash
     Resume(Resume),
+    /// Give up what a thread works on or waits for
+    Cancel(Cancel),
     /// Look at threads
     Threads(Threads),
     /// Check plans without running them
@@ -82,6 +84,14 @@ pub(crate) struct Resume {
     /// A model under an alias, before the recorded ones
     #[arg(long = "model", value_name = "ALIAS=SPEC")]
     pub(crate) models: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    /// The thread
+    pub(crate) thread: String,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -204,6 +214,7 @@ impl Arguments {
         match &self.command {
             Command::Run(arguments) => &arguments.common,
             Command::Resume(arguments) => &arguments.common,
+            Command::Cancel(arguments) => &arguments.common,
             Command::Check(arguments) => &arguments.common,
             Command::Graph(arguments) => &arguments.common,
             Command::Explain(arguments) => &arguments.common,

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod cancel;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod graph;
@@ -51,7 +52,7 @@ fn finish(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCod
         Status::Completed => 0,
         Status::Suspended => 3,
         Status::BudgetExceeded => 4,
-        Status::Cancelled => signals.status(),
+        Status::Cancelled if !report.is_closed => signals.status(),
         _ => 1,
     }))
 }

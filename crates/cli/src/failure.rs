@@ -143,6 +143,11 @@ impl From<RunError> for Failure {
                 exit: 3,
                 ..failure
             },
+            RunError::InDoubt { thread, .. } => Self {
+                resume: Some(thread.as_str().into()),
+                exit: 3,
+                ..failure
+            },
             RunError::Halt(Halt::Journal(
                 JournalError::Fenced { .. } | JournalError::Busy { .. },
             )) => Self { exit: 5, ..failure },

@@ -48,6 +48,7 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Graph(arguments) => command::graph::graph(&arguments, output),
         Command::Explain(arguments) => command::explain::explain(&arguments, output),
         Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
+        Command::Cancel(arguments) => on_tokio(command::cancel::cancel(&arguments, output)),
         Command::Run(arguments) => on_tokio(command::run::run(&arguments, output)),
         Command::Resume(arguments) => on_tokio(command::resume::resume(&arguments, output)),
     }

@@ -115,6 +115,20 @@ impl Output {
         Ok(())
     }
 
+    /// What became of a run that was to be given up.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn cancelled(&self, report: &Report) -> Result<(), Failure> {
+        if self.is_json() {
+            return say(&json::report(report, &self.resume));
+        }
+        if !self.quiet {
+            self.stderr(&person::cancelled(report));
+        }
+        Ok(())
+    }
+
     /// Why nothing came of a command.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut failure = failure.clone();

@@ -60,6 +60,7 @@ pages! {
     "RAG0409"
     "RAG0410"
     "RAG0411"
+    "RAG0412"
     "RAG0501"
     "RAG0502"
     "RAG0503"

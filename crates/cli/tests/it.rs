@@ -10,6 +10,7 @@
 
 mod architecture;
 mod bench;
+mod cancelling;
 mod contract;
 mod errors;
 mod explain;

@@ -12,7 +12,7 @@ use crate::bench::{Desk, Said};
 const SLOW: &str = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000000000) SELECT max(x) AS x FROM n";
 
 /// A desk whose agent sits inside a long tool call.
-fn slow_desk(timeout: &str) -> Desk {
+pub(crate) fn slow_desk(timeout: &str) -> Desk {
     let desk = Desk::new();
     desk.write(
         "support.rag",
@@ -47,7 +47,7 @@ timeout = "{timeout}"
 }
 
 /// Starts a run and waits until it is inside the tool.
-fn inside_the_tool(desk: &Desk) -> Child {
+pub(crate) fn inside_the_tool(desk: &Desk) -> Child {
     let child = desk.spawn(&["run", ".", "--thread", "demo", "--input", "go", "--json"]);
     let began = Instant::now();
     let journal = desk.path().join(".rustagents/journal.db");

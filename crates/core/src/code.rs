@@ -116,6 +116,7 @@ codes! {
     Incompatible = "RAG0409", "The plan no longer fits what is pending";
     ThreadName = "RAG0410", "A thread's name is not valid";
     ValueForChannel = "RAG0411", "A channel cannot take that value";
+    CallInDoubt = "RAG0412", "A call may have taken effect";
 
     ModelFailed = "RAG0501", "The model could not answer";
     ModelOutputTooLarge = "RAG0502", "The model's answer is over its limit";

@@ -27,7 +27,7 @@ pub enum Status {
     Interrupted,
     /// A limit was reached.
     BudgetExceeded,
-    /// Its driver was told to stop; it can be resumed.
+    /// It was told to stop. Whether it can be resumed says [`Report::is_closed`].
     Cancelled,
 }
 
@@ -56,6 +56,8 @@ pub struct Report {
     pub status: Status,
     /// The text of the last answer in the conversation.
     pub output: Option<String>,
+    /// Whether it is over, and no resume brings it further.
+    pub is_closed: bool,
     /// What it waits for.
     pub asks: Vec<Ask>,
     /// What went wrong.
@@ -81,6 +83,7 @@ impl Report {
             _ => Vec::new(),
         };
         Self {
+            is_closed: !matches!(end.outcome, Outcome::Suspended(_)),
             asks,
             spent,
             ..Self::of_closed(thread, run, closed)
@@ -100,6 +103,7 @@ impl Report {
             run,
             status: closed.status,
             output: closed.output,
+            is_closed: true,
             asks: Vec::new(),
             error: closed.error,
             hint: closed.hint,
@@ -121,6 +125,20 @@ fn hint(outcome: &Outcome) -> Option<String> {
 }
 
 impl RunClosed {
+    /// What is recorded of a run that a person gave up.
+    pub(crate) fn cancelled(spent: Spent) -> Self {
+        Self {
+            status: Status::Cancelled,
+            output: None,
+            error: None,
+            hint: None,
+            steps: spent.steps,
+            usage: spent.usage,
+            model_calls: spent.model_calls,
+            tool_calls: spent.tool_calls,
+        }
+    }
+
     /// What is recorded of an end.
     pub(crate) fn of(end: &GraphEnd, conversation: Option<&str>, spent: Spent) -> Self {
         let (status, error) = match &end.outcome {

@@ -9,7 +9,7 @@ use rustagents_core::{
     clock::Clock,
     code::{Class, Code, Coded},
     event::{Event, Events},
-    ids::{Branch, Ids, MessageId, RunId, ThreadId},
+    ids::{Branch, CallId, Ids, MessageId, RunId, ThreadId},
     journal::{Claim, Journal, JournalError, Owner, kind},
     log::ThreadLog,
     message::Message,
@@ -202,6 +202,35 @@ impl Runtime {
         self.drive(program, &scope, at).await
     }
 
+    /// Gives up the last run of a thread: it is closed as cancelled, and what it
+    /// asked is void. A run that is closed already is reported as it is.
+    ///
+    /// # Errors
+    /// [`RunError`], and nothing is written: somebody drives the run, or one of
+    /// its calls may have taken effect ([`RunError::InDoubt`]).
+    pub async fn cancel(&self, thread: &ThreadId) -> Result<Report, RunError> {
+        self.wait_until_free(thread).await?;
+        if let Some(report) = given_up(&self.known(thread).await?)? {
+            return Ok(report);
+        }
+        let claim = self.claim(thread).await?;
+        let view = self.known(thread).await?;
+        if let Some(report) = given_up(&view)? {
+            return Ok(report);
+        }
+        let spent = ledger::spent(view.log(), &view.run)?;
+        let scope = Scope::root(RunShared {
+            run: view.run.clone(),
+            attempt: view.attempts,
+            log: view.log().clone(),
+            ..self.shared(thread.clone(), &claim, Watch::default())
+        });
+        let mut write = Write::new();
+        write.commit(kind::RUN_CLOSED, &RunClosed::cancelled(spent));
+        scope.append(write).await?;
+        Ok(self.known(thread).await?.report())
+    }
+
     /// Records the answers and the new attempt as one batch.
     async fn attempt(
         &self,
@@ -267,6 +296,7 @@ impl Runtime {
                 run: run.run.clone(),
                 status: Status::Cancelled,
                 output: None,
+                is_closed: false,
                 asks: Vec::new(),
                 error: None,
                 hint: Some("the thread can be resumed".into()),
@@ -413,6 +443,29 @@ fn settled(view: &ThreadView, answers: &Answers) -> Option<Report> {
     (answers.is_empty() && idle).then(|| view.report())
 }
 
+/// The report of a run that is over; refuses one that must not be given up.
+fn given_up(view: &ThreadView) -> Result<Option<Report>, RunError> {
+    if matches!(view.phase, Phase::Closed(_)) {
+        return Ok(Some(view.report()));
+    }
+    let calls = view.in_doubt()?;
+    if calls.is_empty() {
+        return Ok(None);
+    }
+    Err(RunError::InDoubt {
+        thread: view.thread.clone(),
+        calls: calls
+            .into_iter()
+            .map(|intent| (intent.call, intent.tool))
+            .collect(),
+    })
+}
+
+fn named(calls: &[(CallId, String)]) -> String {
+    let named = calls.iter().map(|(call, tool)| format!("{call} ({tool})"));
+    named.collect::<Vec<_>>().join(", ")
+}
+
 fn refuse_unfinished(thread: &ThreadId, view: Option<ThreadView>) -> Result<(), RunError> {
     match view {
         Some(view) if view.phase == Phase::Suspended => Err(RunError::Suspended {
@@ -494,6 +547,14 @@ pub enum RunError {
         /// The thread.
         thread: ThreadId,
     },
+    /// Calls of the run may have taken effect; it must be settled, not given up.
+    #[error("thread `{thread}` has a call in doubt: {}", named(calls))]
+    InDoubt {
+        /// The thread.
+        thread: ThreadId,
+        /// The calls, each with its tool.
+        calls: Vec<(CallId, String)>,
+    },
     /// There is no channel for an input.
     #[error("the graph has no messages channel, so it takes no input")]
     NoConversation,
@@ -521,6 +582,7 @@ impl Coded for RunError {
             Self::UnknownThread { .. } => Code::UnknownThread,
             Self::Suspended { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
+            Self::InDoubt { .. } => Code::CallInDoubt,
             Self::NoConversation | Self::Value(_) | Self::SetTwice { .. } => Code::ValueForChannel,
         }
     }
@@ -532,6 +594,11 @@ impl Coded for RunError {
             Self::Open(OpenError::Input(error)) => error.hint(),
             Self::Answer(error) => error.hint(),
             Self::Name(error) => error.hint(),
+            Self::InDoubt { .. } => Some(
+                "find out what became of it; resume the thread to be asked, and say `--done` or \
+                 `--not-done`"
+                    .into(),
+            ),
             Self::NoConversation => Some("declare `channel messages messages`".into()),
             _ => None,
         }

@@ -1,5 +1,8 @@
 //! A thread as its log tells it.
 
+use std::collections::BTreeMap;
+
+use rustagents_agent::call::{CallRecords, IntentBody};
 use rustagents_core::{
     ask::{Answer, Ask},
     digest::Digest,
@@ -162,6 +165,30 @@ impl ThreadView {
             && !since.any(|record| record.is(kind::ANSWER))
     }
 
+    /// The calls of the run that were started and may have taken effect: nothing
+    /// says how their last try ended, and no person did.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`]: a record cannot be read.
+    pub fn in_doubt(&self) -> Result<Vec<IntentBody>, JournalError> {
+        let intents = self.log.records().iter();
+        let intents = intents.filter(|record| record.run == self.run && record.is(kind::INTENT));
+        let mut last = BTreeMap::new();
+        for record in intents {
+            let intent: IntentBody = record.decode(kind::INTENT)?;
+            last.insert(intent.call.clone(), intent);
+        }
+        let mut doubted = Vec::new();
+        for intent in last.into_values() {
+            let records =
+                CallRecords::gather(&intent.call, |key| self.log.fact(&Branch::main(), key))?;
+            if records.is_in_doubt() {
+                doubted.push(intent);
+            }
+        }
+        Ok(doubted)
+    }
+
     /// The log behind the view.
     pub fn log(&self) -> &ThreadLog {
         &self.log
@@ -179,6 +206,7 @@ impl ThreadView {
             run,
             status: Status::Suspended,
             output: None,
+            is_closed: false,
             asks: self.pending().cloned().collect(),
             error: None,
             hint: None,

@@ -274,3 +274,23 @@ async fn a_recorded_route_that_is_gone_is_refused_and_no_branch_is_lost() {
     let report = bench.resume(&source("goodbye"), vec![]).await.unwrap();
     assert_eq!((report.status, report.steps), (Status::Completed, 2));
 }
+
+#[tokio::test]
+async fn a_run_that_is_given_up_keeps_what_it_consumed_and_frees_the_thread() {
+    let bench = Bench::new();
+    let waiting = bench.start(DESK).await.unwrap();
+    let thread = Bench::thread();
+    let report = bench.runtime().cancel(&thread).await.unwrap();
+    assert_eq!(
+        (report.status, report.is_closed, report.asks.len()),
+        (Status::Cancelled, true, 0)
+    );
+    assert_eq!(report.spent.usage, waiting.spent.usage);
+    let records = bench.records().await;
+    let again = bench.runtime().cancel(&thread).await.unwrap();
+    assert_eq!(again.status, Status::Cancelled);
+    assert_eq!(bench.records().await, records);
+    let next = bench.start(DESK).await.unwrap();
+    assert_eq!((next.status, next.asks.len()), (Status::Suspended, 2));
+    assert!(bench.world.changes().is_empty());
+}

@@ -95,10 +95,13 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
             lines.push(format!("thread {thread} can go on"));
         }
         Status::Suspended => lines.extend(suspended(report)),
+        Status::Cancelled if report.is_closed => {
+            lines.push(format!("{WAIT}thread {thread} was cancelled{WAIT:#}"));
+        }
         Status::Cancelled => lines.push(format!("{WAIT}stopped{WAIT:#}")),
         _ => {}
     }
-    if matches!(report.status, Status::Suspended | Status::Cancelled) {
+    if !report.is_closed {
         let options: Vec<_> = report.asks.iter().map(option).collect();
         match resume.line(thread, &options) {
             Some(line) => lines.extend(["go on with:".to_owned(), format!("  {line}")]),
@@ -109,6 +112,18 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
         lines.push(format!("hint: {}", line(hint)));
     }
     lines.join("\n")
+}
+
+/// What became of a run that was to be given up.
+pub(super) fn cancelled(report: &Report) -> String {
+    let thread = line(report.thread.as_str());
+    match report.status {
+        Status::Cancelled => format!("thread {thread} is cancelled"),
+        status => format!(
+            "thread {thread} had ended before: {}",
+            status.as_str().replace('_', " ")
+        ),
+    }
 }
 
 fn suspended(report: &Report) -> Vec<String> {
