@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Go on with a thread: answer what it waits for, or continue after a crash
     Resume(Resume),
+    /// Talk with a plan, on one thread
+    Chat(Chat),
     /// Give up what a thread works on or waits for
     Cancel(Cancel),
     /// Look at threads
@@ -82,6 +84,20 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<PathBuf>,
     /// A model under an alias, before the recorded ones
+    #[arg(long = "model", value_name = "ALIAS=SPEC")]
+    pub(crate) models: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Chat {
+    /// A .rag file, or a folder that holds one
+    pub(crate) target: PathBuf,
+    /// The thread to talk on; a new one unless given
+    #[arg(long, value_name = "ID")]
+    pub(crate) thread: Option<String>,
+    /// A model under an alias, before the configuration's
     #[arg(long = "model", value_name = "ALIAS=SPEC")]
     pub(crate) models: Vec<String>,
     #[command(flatten)]
@@ -214,6 +230,7 @@ impl Arguments {
         match &self.command {
             Command::Run(arguments) => &arguments.common,
             Command::Resume(arguments) => &arguments.common,
+            Command::Chat(arguments) => &arguments.common,
             Command::Cancel(arguments) => &arguments.common,
             Command::Check(arguments) => &arguments.common,
             Command::Graph(arguments) => &arguments.common,

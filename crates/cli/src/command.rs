@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod cancel;
+pub(crate) mod chat;
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod graph;
@@ -44,6 +45,13 @@ fn named_json(given: &str, option: &str) -> Result<(String, Value), Failure> {
             .hint("text is JSON in quotes: '\"yes\"'")
     })?;
     Ok((name.to_owned(), value.value().clone()))
+}
+
+/// Tells of a run that was driven.
+fn driven(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCode, Failure> {
+    let code = finish(report, output, signals)?;
+    output.spent(report);
+    Ok(code)
 }
 
 fn finish(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCode, Failure> {

@@ -2,12 +2,13 @@
 //!
 //! Reading order: [`arguments`] (the command line), [`command`] (one file each),
 //! [`plan`] (from files to a program) with its [`tools`], [`store`], [`output`] and [`failure`]
-//! (what people and scripts are told), [`pages`] (of the error codes), [`signals`].
+//! (what people and scripts are told), [`chat`] (a conversation at a terminal), [`pages`] (of the error codes), [`signals`].
 //!
 //! Invariant: only this crate names concrete providers, tools and stores, writes
 //! to the terminal, reads the environment, and ends the process.
 
 mod arguments;
+mod chat;
 mod command;
 mod failure;
 mod output;
@@ -48,6 +49,7 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Graph(arguments) => command::graph::graph(&arguments, output),
         Command::Explain(arguments) => command::explain::explain(&arguments, output),
         Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
+        Command::Chat(arguments) => on_tokio(command::chat::chat(&arguments, output)),
         Command::Cancel(arguments) => on_tokio(command::cancel::cancel(&arguments, output)),
         Command::Run(arguments) => on_tokio(command::run::run(&arguments, output)),
         Command::Resume(arguments) => on_tokio(command::resume::resume(&arguments, output)),

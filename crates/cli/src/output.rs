@@ -3,9 +3,14 @@
 
 mod events;
 mod json;
-mod person;
+pub(crate) mod live;
+pub(crate) mod person;
+pub(crate) mod progress;
 
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{IsTerminal, Write},
+    sync::{Mutex, PoisonError},
+};
 
 use anstream::{AutoStream, ColorChoice};
 use rustagents_core::event::Events;
@@ -18,6 +23,7 @@ use rustagents_runtime::{
 use crate::{
     arguments::{Color, Common, program, quote},
     failure::Failure,
+    output::{live::Live, progress::Progress},
 };
 
 /// For whom a command talks.
@@ -86,12 +92,30 @@ impl Output {
         if self.quiet {
             return Events::default();
         }
-        let (color, verbose) = (self.color, self.verbose);
+        let shown = Mutex::new((Progress::new(self.verbose, named), self.live()));
         Events::listen(move |event| {
-            if let Some(line) = person::progress(event, verbose, named) {
-                put(AutoStream::new(std::io::stderr(), color), &line);
+            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            let (progress, live) = &mut *shown;
+            if let Some(line) = progress.hear(event) {
+                live.say(&line);
             }
+            live.show(&progress.at_work());
         })
+    }
+
+    /// Where a person sees progress.
+    pub(crate) fn live(&self) -> Live {
+        Live::new(self.color)
+    }
+
+    /// Whether progress is shown.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Whether more than usual is shown.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// What a run came to.
@@ -111,8 +135,20 @@ impl Output {
                 answer
             })?;
         }
-        self.stderr(&person::report(report, &self.resume));
+        self.told_of(report);
         Ok(())
+    }
+
+    /// What is said of a run beside its answer.
+    pub(crate) fn told_of(&self, report: &Report) {
+        self.stderr(&person::report(report, &self.resume));
+    }
+
+    /// What a run consumed that was driven to its end.
+    pub(crate) fn spent(&self, report: &Report) {
+        if report.is_closed && report.spent.model_calls > 0 {
+            self.note(&person::spent(&report.spent));
+        }
     }
 
     /// What became of a run that was to be given up.
@@ -225,6 +261,18 @@ impl Output {
     /// Whether standard output is for one JSON object.
     pub(crate) fn is_json(&self) -> bool {
         self.form != Form::Person
+    }
+
+    /// What a person is asked, with the arguments of the call behind it.
+    pub(crate) fn question(&self, ask: &rustagents_core::ask::Ask) {
+        self.stderr(&person::question(ask));
+    }
+
+    /// Says something beside the answers.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(text);
+        }
     }
 
     fn stderr(&self, text: &str) {

@@ -40,6 +40,7 @@ const KEPT: &[(&str, &[&str])] = &[
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("clap", &["cli"]),
+    ("indicatif", &["cli"]),
     ("jsonschema", &["agent"]),
     ("minijinja", &["providers", "tools"]),
     ("reqwest", &["providers"]),
@@ -47,6 +48,7 @@ const KEPT: &[(&str, &[&str])] = &[
     ("rusqlite", &["store-sqlite", "tools"]),
     ("rustix", &["cli"]),
     ("rustls", &["providers"]),
+    ("rustyline", &["cli"]),
     ("schemars", &["agent"]),
     (
         "tokio",

@@ -20,4 +20,5 @@ mod kill;
 mod mistakes;
 mod processes;
 mod real_http;
+mod terminal;
 mod watching;

@@ -1,6 +1,10 @@
 //! A blueprint with its capabilities bound: what a run executes.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use rustagents_agent::{Agent, AgentError, ToolSet, ToolSetError};
 use rustagents_core::{
@@ -84,6 +88,8 @@ pub struct Program {
     /// The answers that each interrupt with routes takes.
     options: BTreeMap<String, Vec<String>>,
     conversation: Option<String>,
+    /// The nodes whose answer goes to a channel of its own.
+    silent: BTreeSet<String>,
     definition: Definition,
 }
 
@@ -135,6 +141,7 @@ impl Program {
         Ok(Self {
             graph,
             options: options(blueprint),
+            silent: silent(blueprint),
             conversation: blueprint.messages_channel().map(str::to_owned),
             definition: Definition::of(blueprint, &lowering.specs),
             agents: lowering.agents,
@@ -154,6 +161,11 @@ impl Program {
     /// The only answers that a node's question takes; none where any will do.
     pub fn options(&self, node: &str) -> &[String] {
         self.options.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether what a node's agent says goes into the conversation.
+    pub fn speaks(&self, node: &str) -> bool {
+        self.conversation.is_some() && self.agents.contains_key(node) && !self.silent.contains(node)
     }
 
     /// The messages channel, where the plan has one.
@@ -263,6 +275,20 @@ fn options(blueprint: &Blueprint) -> BTreeMap<String, Vec<String>> {
     interrupts
         .map(|node| (node.name.clone(), labels(node)))
         .collect()
+}
+
+fn silent(blueprint: &Blueprint) -> BTreeSet<String> {
+    let keeps = |node: &&Node| {
+        matches!(
+            node.kind,
+            NodeKind::Agent {
+                output: Some(_),
+                ..
+            }
+        )
+    };
+    let nodes = blueprint.nodes.iter().filter(keeps);
+    nodes.map(|node| node.name.clone()).collect()
 }
 
 fn labels(node: &Node) -> Vec<String> {

@@ -12,7 +12,7 @@ use rustagents_runtime::{
 
 use crate::{
     arguments::Resume,
-    command::{finish, named_json, runtime, watch},
+    command::{driven, finish, named_json, runtime, watch},
     failure::Failure,
     output::Output,
     plan::{Plan, Ready},
@@ -47,7 +47,7 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     let report = runtime(journal)
         .resume(&ready.program, request, watch(output, &signals, true))
         .await?;
-    finish(&report, output, &signals)
+    driven(&report, output, &signals)
 }
 
 /// The plan that the run's record names, unless the command line says otherwise.

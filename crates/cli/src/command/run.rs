@@ -7,7 +7,7 @@ use rustagents_runtime::Start;
 
 use crate::{
     arguments::Run,
-    command::{finish, named_json, runtime, watch},
+    command::{driven, named_json, runtime, watch},
     failure::Failure,
     output::Output,
     plan::{Plan, read_text, text},
@@ -47,7 +47,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
     let report = runtime
         .start(&ready.program, start, watch(output, &signals, named))
         .await?;
-    finish(&report, output, &signals)
+    driven(&report, output, &signals)
 }
 
 fn input(arguments: &Run) -> Result<Option<String>, Failure> {

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use rustagents_core::{
     ask::{Ask, Subject},
-    event::{AgentEvent, Event},
+    budget::Spent,
 };
 use rustagents_runtime::{
     Report, Status, ThreadView,
@@ -15,62 +15,10 @@ use crate::{
     output::{Resume, option},
 };
 
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const WAIT: Style = AnsiColor::Yellow.on_default();
-const DIM: Style = Style::new().dimmed();
-
-/// The width of a node's name in the progress.
-const NAME: usize = 12;
-
-/// The line that shows `event`, if it is shown.
-pub(super) fn progress(event: &Event, verbose: bool, named: bool) -> Option<String> {
-    match event {
-        Event::RunStarted { thread, attempt } if verbose || !(named || *attempt > 1) => {
-            Some(format!("{DIM}thread {}{DIM:#}", line(thread.as_str())))
-        }
-        Event::DefinitionChanged { .. } => Some(format!(
-            "{WAIT}the plan is not the one of the last attempt; going on with the new one{WAIT:#}"
-        )),
-        Event::NodeCompleted {
-            node,
-            took,
-            summary,
-            ..
-        } => Some(format!(
-            "{GOOD}✔{GOOD:#} {:NAME$} {}  {DIM}{} ms{DIM:#}",
-            node.as_str(),
-            line(summary),
-            took.as_millis()
-        )),
-        Event::NodeFailed { node, message, .. } => Some(format!(
-            "{BAD}✘{BAD:#} {:NAME$} {}",
-            node.as_str(),
-            line(message)
-        )),
-        Event::NodeSuspended { asks, .. } => {
-            let lines = asks.iter().map(waiting).collect::<Vec<_>>();
-            Some(lines.join("\n"))
-        }
-        Event::Agent {
-            task,
-            event: AgentEvent::ToolDispatched { call, tool, .. },
-        } if verbose => Some(format!("{DIM}  {task}: {tool} ({call}){DIM:#}")),
-        _ => None,
-    }
-}
-
-fn waiting(ask: &Ask) -> String {
-    let call = ask
-        .call()
-        .map(|subject| format!("  {DIM}(call {}){DIM:#}", subject.call));
-    format!(
-        "{WAIT}⏸{WAIT:#} {:NAME$} {}{}",
-        ask.node.as_str(),
-        line(&ask.prompt),
-        call.unwrap_or_default()
-    )
-}
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(super) const WAIT: Style = AnsiColor::Yellow.on_default();
+pub(super) const DIM: Style = Style::new().dimmed();
 
 /// What goes to standard output.
 pub(super) fn answer(report: &Report) -> Option<String> {
@@ -124,6 +72,29 @@ pub(super) fn cancelled(report: &Report) -> String {
             status.as_str().replace('_', " ")
         ),
     }
+}
+
+/// What a run consumed.
+pub(super) fn spent(spent: &Spent) -> String {
+    let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let tokens = spent.usage.input_tokens + spent.usage.output_tokens;
+    format!(
+        "{DIM}{}, {}, {}{DIM:#}",
+        plural(count(spent.model_calls), "model call"),
+        plural(count(spent.tool_calls), "tool call"),
+        plural(count(tokens), "token")
+    )
+}
+
+/// A question, with the arguments of the call behind it.
+pub(super) fn question(ask: &Ask) -> String {
+    let mut lines = vec![format!("{WAIT}?{WAIT:#} {}", line(&ask.prompt))];
+    if let Some(subject) = ask.call() {
+        let arguments = line(&subject.arguments.to_string());
+        let (call, tool) = (&subject.call, &subject.tool);
+        lines.push(format!("  {DIM}{call} {tool} {arguments}{DIM:#}"));
+    }
+    lines.join("\n")
 }
 
 fn suspended(report: &Report) -> Vec<String> {
@@ -267,12 +238,12 @@ fn line_each(rows: impl Iterator<Item = String>) -> String {
 
 /// Text from outside as a terminal may show it: what could move the cursor, or
 /// change the order in which it is read, becomes its escape.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     escaped(text, |c| c == '\n' || c == '\t')
 }
 
 /// Text from outside that must stay on its line.
-fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 

@@ -1,0 +1,249 @@
+//! `rag chat`: a conversation on one thread, with approvals at the prompt.
+
+use std::process::ExitCode;
+
+use rustagents_core::{Code, ids::ThreadId};
+use rustagents_runtime::{
+    Decision, Report, Resume, RunError, Runtime, Start, Status, ThreadView, Watch, view::Phase,
+};
+
+use crate::{
+    arguments::{Chat, program, quote},
+    chat::{
+        prompt::{Prompt, Typed},
+        reply,
+        screen::Screen,
+    },
+    command::{finish, runtime},
+    failure::Failure,
+    output::{self, Output},
+    plan::{Plan, Ready, text},
+    signals::Signals,
+    store::Address,
+    tools::Care,
+};
+
+/// The largest message, in bytes.
+const MAX_MESSAGE: u64 = 1 << 20;
+
+/// The exit status after Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+pub(crate) async fn chat(arguments: &Chat, output: &Output) -> Result<ExitCode, Failure> {
+    if output.is_json() {
+        let message = "a conversation is not JSON";
+        return Err(Failure::new(Code::Usage, message).hint("use `rag run` and `rag resume`"));
+    }
+    let common = &arguments.common;
+    let address = Address::parse(common.store.as_deref())?;
+    let thread = arguments.thread.as_deref().map(ThreadId::new).transpose();
+    let thread = thread.map_err(|error| Failure::of(&error))?;
+    let (target, config) = (&arguments.target, common.config.as_deref());
+    let ready = Plan::load(target, config, &arguments.models, Care::Run)?.ready()?;
+    if ready.program.conversation().is_none() {
+        return Err(RunError::NoConversation.into());
+    }
+    let journal = address.open()?;
+    let known = match (&thread, address.exists()?) {
+        (Some(thread), true) => ThreadView::load(&*journal, thread).await?,
+        _ => None,
+    };
+    let talk = Talk {
+        runtime: runtime(journal),
+        ready,
+        signals: Signals::listen()?,
+        prompt: Prompt::open()?,
+        output,
+    };
+    let mut thread = thread;
+    let left = talk.hold(&mut thread, known).await;
+    if let Some(thread) = thread {
+        output.note(&format!("go on with `{}`", go_on(arguments, &thread)));
+    }
+    left
+}
+
+/// The command that goes on with the conversation.
+fn go_on(arguments: &Chat, thread: &ThreadId) -> String {
+    let mut words = vec![program(), "chat".into()];
+    words.push(quote(&arguments.target.to_string_lossy()));
+    words.extend(["--thread".into(), quote(thread.as_str())]);
+    if let Some(store) = &arguments.common.store {
+        words.extend(["--store".into(), quote(store)]);
+    }
+    words.join(" ")
+}
+
+struct Talk<'a> {
+    runtime: Runtime,
+    ready: Ready,
+    signals: Signals,
+    prompt: Prompt,
+    output: &'a Output,
+}
+
+/// How the conversation goes on after a run.
+enum Next {
+    /// With another message.
+    Talk,
+    /// Not at all.
+    Leave(ExitCode),
+}
+
+impl Talk<'_> {
+    /// Talks until the person leaves. `thread` is set as soon as there is one.
+    async fn hold(
+        &self,
+        thread: &mut Option<ThreadId>,
+        known: Option<ThreadView>,
+    ) -> Result<ExitCode, Failure> {
+        if let Some(view) = known
+            && let Next::Leave(code) = self.pick_up(&view).await?
+        {
+            return Ok(code);
+        }
+        loop {
+            let message = match self.ask("> ").await? {
+                Ok(message) => message,
+                Err(code) => return Ok(code),
+            };
+            if message.trim().is_empty() {
+                continue;
+            }
+            if let Err(failure) = text(message.clone().into_bytes(), MAX_MESSAGE, "the message") {
+                self.output.failure(&failure);
+                continue;
+            }
+            let screen = self.screen();
+            let start = Start {
+                thread: thread.clone(),
+                target: self.ready.target.clone(),
+                input: Some(message),
+                set: Vec::new(),
+                limits: self.ready.limits,
+            };
+            let watch = self.watch(&screen);
+            let report = self.runtime.start(&self.ready.program, start, watch).await;
+            let said = screen.close();
+            let report = report?;
+            *thread = Some(report.thread.clone());
+            if let Next::Leave(code) = self.settle(report, said).await? {
+                return Ok(code);
+            }
+        }
+    }
+
+    /// Goes on where the thread was left.
+    async fn pick_up(&self, view: &ThreadView) -> Result<Next, Failure> {
+        let report = view.report();
+        match &view.phase {
+            Phase::Closed(closed) => {
+                if let Some(answer) = &closed.output {
+                    output::text(answer)?;
+                }
+                Ok(Next::Talk)
+            }
+            _ if view.waits() => self.settle(report, None).await,
+            _ => {
+                let (report, said) = self.resume(&view.thread, Vec::new()).await?;
+                self.settle(report, said).await
+            }
+        }
+    }
+
+    /// Shows what a run came to, and answers what it asks until it ends.
+    async fn settle(&self, mut report: Report, mut said: Option<String>) -> Result<Next, Failure> {
+        while report.status == Status::Suspended && !report.asks.is_empty() {
+            let decisions = match self.decide(&report).await? {
+                Ok(decisions) => decisions,
+                Err(code) => return Ok(Next::Leave(code)),
+            };
+            (report, said) = self.resume(&report.thread, decisions).await?;
+        }
+        if report.is_closed {
+            if let Some(answer) = report.output.as_ref().filter(|o| said.as_ref() != Some(*o)) {
+                output::text(answer)?;
+            }
+            self.output.told_of(&report);
+            self.output.spent(&report);
+            return Ok(Next::Talk);
+        }
+        finish(&report, self.output, &self.signals).map(Next::Leave)
+    }
+
+    /// Asks the person everything that the run waits for.
+    async fn decide(&self, report: &Report) -> Result<Result<Vec<Decision>, ExitCode>, Failure> {
+        let mut decisions = Vec::new();
+        for ask in &report.asks {
+            self.output.question(ask);
+            let choices = reply::choices(ask);
+            loop {
+                match self.ask(&choices).await? {
+                    Ok(typed) => {
+                        if let Some(decision) = reply::decision(ask, &typed) {
+                            decisions.push(decision);
+                            break;
+                        }
+                    }
+                    Err(code) => {
+                        // What was not answered can be answered by `rag resume`.
+                        self.output.told_of(report);
+                        let waits = code == ExitCode::SUCCESS;
+                        return Ok(Err(if waits { ExitCode::from(3) } else { code }));
+                    }
+                }
+            }
+        }
+        Ok(Ok(decisions))
+    }
+
+    async fn resume(
+        &self,
+        thread: &ThreadId,
+        decisions: Vec<Decision>,
+    ) -> Result<(Report, Option<String>), Failure> {
+        let screen = self.screen();
+        let request = Resume {
+            thread: thread.clone(),
+            decisions,
+        };
+        let watch = self.watch(&screen);
+        let report = self
+            .runtime
+            .resume(&self.ready.program, request, watch)
+            .await;
+        let said = screen.close();
+        Ok((report?, said))
+    }
+
+    /// A line of the person, or the exit status with which they leave.
+    async fn ask(&self, prompt: &str) -> Result<Result<String, ExitCode>, Failure> {
+        let told = async {
+            tokio::select! {
+                () = self.signals.cancel.cancelled() => {}
+                () = self.signals.drain.cancelled() => {}
+            }
+        };
+        tokio::select! {
+            typed = self.prompt.ask(prompt) => Ok(match typed? {
+                Typed::Line(line) => Ok(line),
+                Typed::End => Err(ExitCode::SUCCESS),
+                Typed::Interrupted => Err(ExitCode::from(INTERRUPTED)),
+            }),
+            () = told => Ok(Err(ExitCode::from(self.signals.status()))),
+        }
+    }
+
+    fn screen(&self) -> Screen {
+        let program = self.ready.program.clone();
+        Screen::new(self.output, move |node| program.speaks(node))
+    }
+
+    fn watch(&self, screen: &Screen) -> Watch {
+        Watch {
+            events: screen.events(),
+            cancel: self.signals.cancel.clone(),
+            drain: self.signals.drain.clone(),
+        }
+    }
+}
