@@ -210,6 +210,13 @@ impl CallId {
     }
 }
 
+impl From<&CallId> for AskId {
+    /// A question that has the name of the call that it is about.
+    fn from(call: &CallId) -> Self {
+        Self(Arc::clone(&call.0))
+    }
+}
+
 impl MessageId {
     /// The id of the thread's message number `number`.
     pub fn numbered(number: u64) -> Self {
