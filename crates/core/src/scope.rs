@@ -4,7 +4,6 @@
 //! counters. A scope owns the head of its own chain; nobody else commits there.
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use foldhash::HashMap;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 

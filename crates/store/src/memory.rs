@@ -2,10 +2,11 @@
 //! need no durability.
 
 use std::{
-    collections::{BTreeMap, HashMap, hash_map},
+    collections::{BTreeMap, hash_map},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use foldhash::HashMap;
 use futures::FutureExt;
 use rustagents_core::{
     BoxFuture,
