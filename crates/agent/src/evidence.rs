@@ -165,7 +165,7 @@ impl<'a> Validator<'a> {
         let checked = response.calls.iter().map(|call| self.call(call));
         let checked = checked
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|problem| self.refused(problem, response))?;
+            .map_err(|problem| Box::new(self.refused(problem, response)))?;
         let calls = checked.into_iter().zip(&response.calls);
         let calls = calls.map(|((spec, arguments), raw)| ValidatedCall {
             id: mint(),
@@ -179,10 +179,10 @@ impl<'a> Validator<'a> {
         }))
     }
 
-    fn refused(&self, problem: Problem, response: &ModelResponse) -> Box<Refused> {
+    fn refused(&self, problem: Problem, response: &ModelResponse) -> Refused {
         let verdict = |call: &RawCall| (call.clone(), self.call(call).err());
         let calls = response.calls.iter().map(verdict).collect();
-        Box::new(Refused { problem, calls })
+        Refused { problem, calls }
     }
 
     fn answer(&self, text: &str) -> Result<FinalAnswer, Problem> {
@@ -350,13 +350,10 @@ impl Observations {
             let at = left.position(|message| answered(message) == Some(&call.id));
             messages.swap(place, place + at.ok_or_else(|| call.id.clone())?);
         }
-        let mut left = messages.drain(action.calls.len()..);
-        match left.find_map(|message| answered(&message).cloned()) {
-            Some(stray) => Err(stray),
-            None => {
-                drop(left);
-                Ok(Self(messages))
-            }
+        let left = messages.split_off(action.calls.len());
+        match left.iter().find_map(|message| answered(message)) {
+            Some(stray) => Err(stray.clone()),
+            None => Ok(Self(messages)),
         }
     }
 

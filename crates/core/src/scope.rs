@@ -14,6 +14,7 @@ use std::{
 
 use foldhash::HashMap;
 use serde::Serialize;
+use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -318,7 +319,8 @@ impl Scope {
 /// What is to be written together on one chain.
 #[derive(Debug, Default)]
 pub struct Write {
-    drafts: Vec<Draft>,
+    /// Most writes have one or two.
+    drafts: SmallVec<[Draft; 2]>,
     messages: Vec<Arc<Message>>,
     contents: Vec<Content>,
     /// Why the first body that has no encoding has none; nothing is written then.

@@ -14,6 +14,7 @@ use rustagents_core::{
     message::Message,
     scope::{Halt, Scope, Write},
 };
+use smallvec::SmallVec;
 
 use crate::{
     graph::{Compiled, Frame, GraphEnd, OpenError, Outcome, Position},
@@ -36,7 +37,7 @@ pub(crate) struct Driver<'a> {
 /// How the tasks of a superstep stand. All vectors are in task order.
 #[derive(Default)]
 struct Superstep {
-    writes: Vec<Option<TaskWrite>>,
+    writes: SmallVec<[Option<TaskWrite>; 1]>,
     /// Messages of the last task, whose write goes with the checkpoint.
     messages: Vec<Arc<Message>>,
     asks: Vec<Ask>,
@@ -306,7 +307,7 @@ impl<'a> Driver<'a> {
     async fn advance(
         &self,
         mut at: Position,
-        step: Superstep,
+        mut step: Superstep,
         frame: &dyn Frame,
     ) -> Result<Advanced, Halt> {
         let number = at.checkpoint + 1;
@@ -315,7 +316,7 @@ impl<'a> Driver<'a> {
         let decided = self
             .graph
             .follow(&at.tasks, &step.writes, number)
-            .and_then(|next| Ok((Compiled::reduce(&at.tasks, step.writes)?, next)));
+            .and_then(|next| Ok((Compiled::reduce(&at.tasks, &mut step.writes)?, next)));
         let (deltas, next) = match decided {
             Ok(decided) => decided,
             Err(error) => return Ok(Advanced::Refused(at, node, refused(&error))),

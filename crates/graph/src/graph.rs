@@ -1,11 +1,12 @@
 //! The compiled graph, where it stands, and how it ends.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
 };
 
+use foldhash::HashMap;
 use rustagents_core::{
     ask::Ask,
     budget::BudgetExceeded,

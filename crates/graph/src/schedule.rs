@@ -126,14 +126,14 @@ impl Compiled {
     /// [`ScheduleError::ConcurrentUpdate`].
     pub(crate) fn reduce(
         tasks: &[Task],
-        mut writes: Vec<Option<TaskWrite>>,
+        writes: &mut [Option<TaskWrite>],
     ) -> Result<Vec<(String, Delta)>, ScheduleError> {
-        if let [Some(write)] = writes.as_mut_slice() {
+        if let [Some(write)] = writes {
             return Ok(std::mem::take(&mut write.deltas));
         }
         let mut setters: BTreeMap<&str, &TaskId> = BTreeMap::new();
         let mut deltas = Vec::new();
-        for (task, write) in written(tasks, &writes) {
+        for (task, write) in written(tasks, writes) {
             for (channel, delta) in &write.deltas {
                 if let Delta::Set(_) = delta
                     && let Some(other) = setters.insert(channel, &task.task)
