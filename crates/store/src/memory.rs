@@ -34,7 +34,7 @@ struct Thread {
     facts: BTreeMap<Branch, HashMap<FactKey, usize>>,
     messages: Vec<Arc<Message>>,
     message_ids: HashMap<MessageId, usize>,
-    contents: HashMap<Digest, Vec<u8>>,
+    contents: BTreeMap<Digest, Vec<u8>>,
 }
 
 impl MemoryJournal {
