@@ -23,7 +23,7 @@ use rustagents_core::{
 use rustagents_runtime::host::SystemClock;
 use rustagents_store::MemoryJournal;
 
-use crate::row::{Row, Side};
+use crate::row::{self, Row, Side};
 
 /// How many runs one measurement makes.
 const RUNS: u32 = 50;
@@ -76,20 +76,9 @@ impl Model for Asking {
 }
 
 pub(crate) fn row(hops: u32) -> Row {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let runtime = row::runtime();
     let runs = (2_000 / hops).clamp(5, RUNS);
-    let tools = ToolSet::new().register(Add).build().unwrap();
-    let model = Arc::new(Asking {
-        hops: hops as usize,
-    });
-    let agent = Agent::builder("bench")
-        .model(model)
-        .tools(tools)
-        .build()
-        .unwrap();
+    let agent = asking(hops as usize);
     let ours = Side {
         units: runs * hops,
         work: Box::new(|| {
@@ -107,6 +96,15 @@ pub(crate) fn row(hops: u32) -> Row {
         }),
     };
     Row::measure("us/hop", ours, limit)
+}
+
+fn asking(hops: usize) -> Agent {
+    let tools = ToolSet::new().register(Add).build().unwrap();
+    Agent::builder("bench")
+        .model(Arc::new(Asking { hops }))
+        .tools(tools)
+        .build()
+        .unwrap()
 }
 
 async fn run(agent: &Agent, hops: usize) {
@@ -202,5 +200,32 @@ impl Said {
             Self::User(text) | Self::Result(text) | Self::Answer(text) => text.len(),
             Self::Call { arguments, .. } => arguments.len(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allocations of a whole run, its opening and its end included.
+    fn allocations(hops: usize) -> u64 {
+        let (agent, runtime) = (asking(hops), row::runtime());
+        row::allocations(|| runtime.block_on(run(&agent, hops)))
+    }
+
+    #[test]
+    fn a_hop_allocates_at_most_sixty_times() {
+        for hops in [10, 100] {
+            let allocated = allocations(hops);
+            assert!(allocated <= 60 * hops as u64, "{allocated} in {hops} hops");
+        }
+    }
+
+    #[test]
+    fn a_hop_of_a_long_conversation_allocates_what_one_of_a_short_one_does() {
+        let short = allocations(20) - allocations(10);
+        let long = allocations(110) - allocations(100);
+        // A list or a table may grow in one of the two, and not in the other.
+        assert!(long <= short + 10, "{short} from 10 hops, {long} from 100");
     }
 }

@@ -23,7 +23,7 @@ use rustagents_runtime::host::SystemClock;
 use rustagents_store::MemoryJournal;
 use rustagents_store_sqlite::SqliteJournal;
 
-use crate::row::{Row, Side};
+use crate::row::{self, Row, Side};
 
 const IN_MEMORY: u32 = 1_000;
 const ON_DISK: u32 = 200;
@@ -35,10 +35,7 @@ impl Frame for NoFrame {
 }
 
 pub(crate) fn memory() -> Row {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let runtime = row::runtime();
     let graph = line(IN_MEMORY);
     let ours = Side {
         units: IN_MEMORY,
@@ -52,10 +49,7 @@ pub(crate) fn memory() -> Row {
 }
 
 pub(crate) fn sqlite() -> Row {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let runtime = row::runtime();
     let graph = line(ON_DISK);
     let folder = tempfile::tempdir().unwrap();
     let mut number = 0;
@@ -163,5 +157,39 @@ fn insert_by_hand(path: &Path) {
         insert
             .execute(rusqlite::params![step, body.as_bytes()])
             .unwrap();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allocations of a whole run, its opening and its end included.
+    fn allocations(steps: u32) -> u64 {
+        let graph = line(steps);
+        let runtime = row::runtime();
+        row::allocations(|| {
+            runtime.block_on(run(&graph, Arc::new(MemoryJournal::new()), steps));
+        })
+    }
+
+    #[test]
+    fn a_superstep_allocates_at_most_fifteen_times() {
+        for steps in [100, 1_000] {
+            let allocated = allocations(steps);
+            let most = 15 * u64::from(steps);
+            assert!(allocated <= most, "{allocated} in {steps} steps");
+        }
+    }
+
+    #[test]
+    fn a_late_superstep_allocates_what_an_early_one_does() {
+        let early = allocations(200) - allocations(100);
+        let late = allocations(1_100) - allocations(1_000);
+        // A list or a table may grow in one of the two, and not in the other.
+        assert!(
+            late <= early + 10,
+            "{early} from step 100, {late} from 1,000"
+        );
     }
 }

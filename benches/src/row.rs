@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 /// How often each side is measured; odd, so that the median is a measurement.
 const ROUNDS: usize = 15;
@@ -32,7 +33,7 @@ impl Row {
             our_times.push(ours.time());
             limit_times.push(limit.time());
         }
-        let allocated = allocation_counter::measure(|| (ours.work)()).count_total;
+        let allocated = allocations(&mut ours.work);
         #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
         let allocations = allocated as f64 / f64::from(ours.units);
         Self {
@@ -72,6 +73,19 @@ impl Side<'_> {
         (self.work)();
         began.elapsed().as_secs_f64() * 1e6 / f64::from(self.units)
     }
+}
+
+/// How often `work` allocates on this thread of execution.
+pub(crate) fn allocations(work: impl FnOnce()) -> u64 {
+    allocation_counter::measure(work).count_total
+}
+
+/// What drives both sides: one thread of execution.
+pub(crate) fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
 }
 
 fn median(mut times: Vec<f64>) -> f64 {

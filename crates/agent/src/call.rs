@@ -5,6 +5,8 @@
 //! `call/C/started/N` if that try left a trace, `call/C/result` at its end. Questions are `ask/C` (may it run?) and
 //! `ask/C/doubt/N` (did try N take effect?); answers stand under `answer/…`.
 
+use std::borrow::Cow;
+
 use rustagents_core::{
     ask::{Answer, Ask, CallSubject, Subject},
     code::Code,
@@ -36,11 +38,11 @@ pub struct IntentBody {
 
 /// The body of a call's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ResultBody {
+pub struct ResultBody<'a> {
     /// The call.
     pub call: CallId,
     /// The tool.
-    pub tool: String,
+    pub tool: Cow<'a, str>,
     /// How it ended.
     pub end: End,
     /// The message with the result.
@@ -148,7 +150,7 @@ pub fn result_key(call: &CallId) -> FactKey {
 
 /// The id of the question whether a call may run.
 pub fn approval_id(call: &CallId) -> AskId {
-    AskId::from(call.as_str())
+    AskId::from(call)
 }
 
 /// The id of the question whether try `number` of a call took effect.

@@ -65,8 +65,8 @@ impl<'a> Driver<'a> {
             phase = match phase {
                 AnyPhase::Idle(at) => self.begin(AnyPhase::Thinking(at.think()))?,
                 AnyPhase::Observing(at) => self.begin(AnyPhase::Thinking(at.think()))?,
-                AnyPhase::Thinking(at) => Box::pin(self.think(at, &mut progress)).await?,
-                AnyPhase::Acting(at) => Box::pin(self.act(at, &mut progress)).await?,
+                AnyPhase::Thinking(at) => self.think(at, &mut progress).await?,
+                AnyPhase::Acting(at) => self.act(at, &mut progress).await?,
                 AnyPhase::Completed(at) => {
                     let answer = AgentOutcome::Completed(at.answer().clone());
                     return Ok(end(answer, at.state()));

@@ -162,31 +162,27 @@ impl<'a> Validator<'a> {
                     })
                 });
         }
-        let checked: Vec<_> = response.calls.iter().map(|call| self.call(call)).collect();
-        if let Some(problem) = checked.iter().find_map(|call| call.as_ref().err()) {
-            let problem = problem.clone();
-            let verdicts = checked.into_iter().map(Result::err);
-            let calls = response.calls.iter().cloned().zip(verdicts).collect();
-            return Err(Box::new(Refused { problem, calls }));
-        }
-        let calls = checked
-            .into_iter()
-            .flatten()
-            .zip(&response.calls)
-            .map(|(checked, raw)| {
-                let (spec, arguments) = checked;
-                ValidatedCall {
-                    id: mint(),
-                    spec,
-                    arguments,
-                    wire_id: raw.wire_id.clone(),
-                }
-            });
-        let calls = calls.collect();
+        let checked = response.calls.iter().map(|call| self.call(call));
+        let checked = checked
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|problem| Box::new(self.refused(problem, response)))?;
+        let calls = checked.into_iter().zip(&response.calls);
+        let calls = calls.map(|((spec, arguments), raw)| ValidatedCall {
+            id: mint(),
+            spec,
+            arguments,
+            wire_id: raw.wire_id.clone(),
+        });
         Ok(Checked::Action(ValidatedAction {
             text: response.text.clone(),
-            calls,
+            calls: calls.collect(),
         }))
+    }
+
+    fn refused(&self, problem: Problem, response: &ModelResponse) -> Refused {
+        let verdict = |call: &RawCall| (call.clone(), self.call(call).err());
+        let calls = response.calls.iter().map(verdict).collect();
+        Refused { problem, calls }
     }
 
     fn answer(&self, text: &str) -> Result<FinalAnswer, Problem> {
@@ -348,17 +344,16 @@ impl Observations {
         action: &ValidatedAction,
         results: impl IntoIterator<Item = Arc<Message>>,
     ) -> Result<Self, CallId> {
-        let mut left: Vec<_> = results.into_iter().collect();
-        let mut ordered = Vec::with_capacity(action.calls.len());
-        for call in &*action.calls {
-            let at = left
-                .iter()
-                .position(|message| answered(message) == Some(&call.id));
-            ordered.push(left.swap_remove(at.ok_or_else(|| call.id.clone())?));
+        let mut messages: Vec<_> = results.into_iter().collect();
+        for (place, call) in action.calls.iter().enumerate() {
+            let mut left = messages.iter().skip(place);
+            let at = left.position(|message| answered(message) == Some(&call.id));
+            messages.swap(place, place + at.ok_or_else(|| call.id.clone())?);
         }
+        let left = messages.split_off(action.calls.len());
         match left.iter().find_map(|message| answered(message)) {
             Some(stray) => Err(stray.clone()),
-            None => Ok(Self(ordered)),
+            None => Ok(Self(messages)),
         }
     }
 

@@ -25,7 +25,8 @@ use crate::{
 /// An agent in one phase. `S` is its state, `T` its tools, `P` its policy.
 #[derive(Clone, Debug)]
 pub struct AgentRuntime<S, T, P, Phase = Idle> {
-    state: S,
+    /// Boxed, so that each move moves little.
+    state: Box<S>,
     tools: T,
     policy: P,
     phase: Phase,
@@ -115,7 +116,7 @@ impl<S, T, P, Phase> AgentRuntime<S, T, P, Phase> {
 
     /// The state, when nothing else is wanted any more.
     pub fn into_state(self) -> S {
-        self.state
+        *self.state
     }
 
     pub(crate) fn state_mut(&mut self) -> &mut S {
@@ -127,7 +128,7 @@ impl<S: AgentState, T, P> AgentRuntime<S, T, P, Idle> {
     /// An agent that has not begun.
     pub fn new(state: S, tools: T, policy: P) -> Self {
         Self {
-            state,
+            state: Box::new(state),
             tools,
             policy,
             phase: Idle,

@@ -1,7 +1,7 @@
 //! What is recorded of an agent's moves, and the one way in which a move changes
 //! the conversation, live and on load.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use rustagents_core::{
     digest::Digest,
@@ -88,13 +88,13 @@ impl Transition {
 
 /// The body of a model call's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelCall {
+pub struct ModelCall<'a> {
     /// The turn.
     pub turn: u32,
     /// How often the call was made.
     pub tries: u32,
     /// The model.
-    pub model: String,
+    pub model: Cow<'a, str>,
     /// The digest of the request: instructions, tools and messages.
     pub request: Digest,
     /// The request, as an edit of the same agent's request before it.
@@ -110,7 +110,7 @@ pub struct ModelCall {
     pub refused: Option<ModelResponse>,
 }
 
-impl ModelCall {
+impl ModelCall<'_> {
     /// The key of the fact about turn `turn` of the agent at `namespace`.
     pub fn key(namespace: &Namespace, turn: u32) -> FactKey {
         FactKey::from(format_args!("model/{namespace}/{turn}"))

@@ -10,7 +10,7 @@ use std::{fmt, sync::Arc};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::digest::Digest;
+use crate::{digest::Digest, encode};
 
 /// The deepest nesting that is accepted.
 pub const MAX_DEPTH: usize = 64;
@@ -62,11 +62,12 @@ impl Canonical {
     }
 
     fn from_normal(value: Value) -> Self {
-        let text = value.to_string();
+        let text: Arc<str> =
+            encode::json(&value, |text| text.into()).unwrap_or_else(|_| value.to_string().into());
         Self {
             digest: Digest::of(text.as_bytes()),
             value: Arc::new(value),
-            text: text.into(),
+            text,
         }
     }
 

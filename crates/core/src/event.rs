@@ -167,6 +167,11 @@ impl Events {
         Self(Some(Arc::new(listener)))
     }
 
+    /// Whether somebody listens.
+    pub fn are_heard(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Emits what `build` makes, if somebody listens.
     pub fn emit(&self, build: impl FnOnce() -> Event) {
         if let Some(listener) = &self.0 {

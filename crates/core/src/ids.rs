@@ -5,10 +5,15 @@
 //! the thread in the order in which they are recorded, and found again by the
 //! records that name them.
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::{
+    borrow::Borrow,
+    fmt::{self, Write},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
+use self::Part::{Number, Text};
 use crate::code::{Code, Coded};
 
 /// The longest name of a thread, in bytes.
@@ -186,7 +191,14 @@ impl Namespace {
 impl TaskId {
     /// The id of the task at place `index` of superstep `step`.
     pub fn derive(node: &NodeName, step: u64, index: usize) -> Self {
-        Self(shared(format_args!("{node}:{step}.{index}")))
+        let index = index as u64;
+        Self(joined(&[
+            Text(&node.0),
+            Text(":"),
+            Number(step),
+            Text("."),
+            Number(index),
+        ]))
     }
 }
 
@@ -201,7 +213,7 @@ impl TaskId {
 impl CallId {
     /// The id of the thread's call number `number`.
     pub fn numbered(number: u64) -> Self {
-        Self(shared(format_args!("c-{number}")))
+        Self(joined(&[Text("c-"), Number(number)]))
     }
 
     /// The number in the id; 0 where it has none.
@@ -210,10 +222,17 @@ impl CallId {
     }
 }
 
+impl From<&CallId> for AskId {
+    /// A question that has the name of the call that it is about.
+    fn from(call: &CallId) -> Self {
+        Self(Arc::clone(&call.0))
+    }
+}
+
 impl MessageId {
     /// The id of the thread's message number `number`.
     pub fn numbered(number: u64) -> Self {
-        Self(shared(format_args!("m-{number}")))
+        Self(joined(&[Text("m-"), Number(number)]))
     }
 
     /// The number in the id; 0 where it has none.
@@ -224,13 +243,38 @@ impl MessageId {
 
 /// Formats into one allocation where the text is short, as ids are.
 pub(crate) fn shared(text: fmt::Arguments<'_>) -> Arc<str> {
-    let mut short = Short {
-        bytes: [0; SHORT],
-        filled: 0,
-    };
+    let mut short = Short::default();
     match fmt::write(&mut short, text) {
         Ok(()) => short.as_str().into(),
         Err(fmt::Error) => text.to_string().into(),
+    }
+}
+
+/// A part of an id.
+enum Part<'a> {
+    Text(&'a str),
+    Number(u64),
+}
+
+/// Joins parts as formatting them does, in a fraction of the time.
+fn joined(parts: &[Part<'_>]) -> Arc<str> {
+    let mut short = Short::default();
+    let fits = parts.iter().try_for_each(|part| match part {
+        Text(text) => short.write_str(text),
+        Number(number) => short.write_number(*number),
+    });
+    match fits {
+        Ok(()) => short.as_str().into(),
+        Err(fmt::Error) => parts.iter().map(Part::to_string).collect::<String>().into(),
+    }
+}
+
+impl fmt::Display for Part<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Text(text) => f.write_str(text),
+            Number(number) => number.fmt(f),
+        }
     }
 }
 
@@ -242,7 +286,31 @@ struct Short {
     filled: usize,
 }
 
+impl Default for Short {
+    fn default() -> Self {
+        Self {
+            bytes: [0; SHORT],
+            filled: 0,
+        }
+    }
+}
+
 impl Short {
+    fn write_number(&mut self, number: u64) -> fmt::Result {
+        let mut digits = [0; 20];
+        let (mut left, mut start) = (number, digits.len());
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + u8::try_from(left % 10).unwrap_or_default();
+            start -= 1;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        let digits = digits.get(start..).unwrap_or_default();
+        self.write_str(std::str::from_utf8(digits).unwrap_or_default())
+    }
+
     fn as_str(&self) -> &str {
         let filled = self.bytes.get(..self.filled).unwrap_or_default();
         // Only whole strings were copied in.
@@ -250,7 +318,7 @@ impl Short {
     }
 }
 
-impl fmt::Write for Short {
+impl Write for Short {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.filled + text.len();
         let room = self.bytes.get_mut(self.filled..end).ok_or(fmt::Error)?;
@@ -270,4 +338,22 @@ fn numbered(text: &str, prefix: &str) -> u64 {
 pub trait Ids: Send + Sync {
     /// A name that was never given before.
     fn fresh(&self) -> String;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_what_formatting_would_make_of_their_parts() {
+        let long = "n".repeat(300);
+        for number in [0, 9, 10, 4_711, u64::MAX] {
+            assert_eq!(CallId::numbered(number).as_str(), format!("c-{number}"));
+            assert_eq!(CallId::numbered(number).number(), number);
+            for node in ["ä", long.as_str()] {
+                let task = TaskId::derive(&NodeName::from(node), number, 7);
+                assert_eq!(task.as_str(), format!("{node}:{number}.7"));
+            }
+        }
+    }
 }

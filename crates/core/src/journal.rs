@@ -228,7 +228,7 @@ impl Batch {
             + self
                 .messages
                 .iter()
-                .map(|message| message.text().len())
+                .map(|message| message.text_bytes())
                 .sum::<usize>();
         if bytes > MAX_BATCH_BYTES {
             return Err(JournalError::TooLarge {

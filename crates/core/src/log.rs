@@ -18,8 +18,8 @@ const PAGE: usize = 1_000;
 #[derive(Clone, Debug, Default)]
 pub struct ThreadLog {
     records: Vec<Record>,
-    chains: BTreeMap<Chain, Vec<usize>>,
-    facts: BTreeMap<(Branch, FactKey), usize>,
+    chains: BTreeMap<Branch, BTreeMap<Namespace, Vec<usize>>>,
+    facts: BTreeMap<Branch, BTreeMap<FactKey, usize>>,
     messages: HashMap<MessageId, Arc<Message>>,
     last_call: u64,
     last_message: u64,
@@ -58,15 +58,15 @@ impl ThreadLog {
 
     fn push(&mut self, record: Record) {
         let index = self.records.len();
+        let Chain { branch, namespace } = record.chain.clone();
         match &record.place {
-            Place::Commit => self
-                .chains
-                .entry(record.chain.clone())
-                .or_default()
-                .push(index),
+            Place::Commit => {
+                let chains = self.chains.entry(branch).or_default();
+                chains.entry(namespace).or_default().push(index);
+            }
             Place::Fact(key) => {
-                self.facts
-                    .insert((record.chain.branch.clone(), key.clone()), index);
+                let facts = self.facts.entry(branch).or_default();
+                facts.insert(key.clone(), index);
             }
         }
         self.records.push(record);
@@ -100,17 +100,15 @@ impl ThreadLog {
         branch: &Branch,
         namespace: &Namespace,
     ) -> impl DoubleEndedIterator<Item = &'a Record> + use<'a> {
-        let chain = Chain {
-            branch: branch.clone(),
-            namespace: namespace.clone(),
-        };
-        let indices = self.chains.get(&chain).map_or(&[][..], Vec::as_slice);
+        let chains = self.chains.get(branch);
+        let indices = chains.and_then(|chains| chains.get(namespace));
+        let indices = indices.map_or(&[][..], Vec::as_slice);
         indices.iter().filter_map(|index| self.records.get(*index))
     }
 
     /// The fact with this key.
     pub fn fact(&self, branch: &Branch, key: &FactKey) -> Option<&Record> {
-        let index = self.facts.get(&(branch.clone(), key.clone()))?;
+        let index = self.facts.get(branch)?.get(key)?;
         self.records.get(*index)
     }
 

@@ -147,15 +147,21 @@ impl Message {
 
     /// All its text, joined.
     pub fn text(&self) -> String {
+        self.texts().collect()
+    }
+
+    /// How many bytes all its text has.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.texts().map(str::len).sum()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
         let (MessageBody::User { content }
         | MessageBody::Assistant { content, .. }
         | MessageBody::Tool { content, .. }) = &self.body;
-        content
-            .iter()
-            .map(|block| match block {
-                ContentBlock::Text { text } => text.as_str(),
-            })
-            .collect()
+        content.iter().map(|block| match block {
+            ContentBlock::Text { text } => text.as_str(),
+        })
     }
 
     /// The calls of an assistant's message; empty for the others.

@@ -144,7 +144,7 @@ pub async fn fold(
         match delta {
             ModelDelta::Text(text) => {
                 bytes += text.len();
-                response.text.push_str(&text);
+                add(&mut response.text, text);
             }
             ModelDelta::Call {
                 index,
@@ -163,8 +163,8 @@ pub async fn fold(
                 }
                 if let Some(call) = response.calls.get_mut(index) {
                     call.wire_id = wire_id.or(call.wire_id.take());
-                    call.name.push_str(&name.unwrap_or_default());
-                    call.arguments.push_str(&arguments);
+                    add(&mut call.name, name.unwrap_or_default());
+                    add(&mut call.arguments, arguments);
                 }
             }
             ModelDelta::Usage(usage) => response.usage = Some(usage),
@@ -177,6 +177,15 @@ pub async fn fold(
         }
     }
     Ok(response)
+}
+
+/// Adds `more` to `text`. Most texts come in one piece, which is then kept as it is.
+fn add(text: &mut String, more: String) {
+    if text.is_empty() {
+        *text = more;
+    } else {
+        text.push_str(&more);
+    }
 }
 
 /// Why a model did not answer.

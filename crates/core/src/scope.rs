@@ -4,7 +4,6 @@
 //! counters. A scope owns the head of its own chain; nobody else commits there.
 
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,7 +12,9 @@ use std::{
     time::Duration,
 };
 
+use foldhash::HashMap;
 use serde::Serialize;
+use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -21,6 +22,7 @@ use crate::{
     clock::Clock,
     code::{Class, Code, Coded},
     digest::Digest,
+    encode,
     event::{Event, Events},
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
     journal::{
@@ -126,31 +128,25 @@ impl Facts {
 
     /// The batch that writes `write`; its commits extend `heads`.
     fn batch(&self, write: Write, heads: Vec<(Chain, Option<Seq>)>) -> Result<Batch, JournalError> {
+        if let Some(reason) = write.failed {
+            return Err(JournalError::Encode { reason });
+        }
         let run = &self.shared.run;
-        let chain = self.chain();
-        let entries: Vec<Entry> = write
-            .drafts
-            .into_iter()
-            .map(|draft| {
-                Ok(Entry {
-                    chain: chain.clone(),
-                    place: draft.place,
-                    kind: draft.kind,
-                    run: run.run.clone(),
-                    attempt: run.attempt,
-                    effect: draft.effect,
-                    digest: draft.digest,
-                    body: draft
-                        .body
-                        .map_err(|reason| JournalError::Encode { reason })?,
-                })
-            })
-            .collect::<Result<_, JournalError>>()?;
+        let entries = write.drafts.into_iter().map(|draft| Entry {
+            chain: self.chain(),
+            place: draft.place,
+            kind: draft.kind,
+            run: run.run.clone(),
+            attempt: run.attempt,
+            effect: draft.effect,
+            digest: draft.digest,
+            body: draft.body,
+        });
         Ok(Batch {
             thread: run.thread.clone(),
             author: Author::Driver(run.epoch),
             heads,
-            entries,
+            entries: entries.collect(),
             messages: write.messages,
             contents: write.contents,
             at_ms: run.clock.now_ms(),
@@ -303,6 +299,9 @@ impl Scope {
 
     /// Keeps messages at hand. Where the append then fails, so does the attempt.
     fn remember(&self, messages: &[Arc<Message>]) {
+        if messages.is_empty() {
+            return;
+        }
         let mut fresh = self
             .facts
             .shared
@@ -320,9 +319,12 @@ impl Scope {
 /// What is to be written together on one chain.
 #[derive(Debug, Default)]
 pub struct Write {
-    drafts: Vec<Draft>,
+    /// Most writes have one or two.
+    drafts: SmallVec<[Draft; 2]>,
     messages: Vec<Arc<Message>>,
     contents: Vec<Content>,
+    /// Why the first body that has no encoding has none; nothing is written then.
+    failed: Option<String>,
 }
 
 #[derive(Debug)]
@@ -331,7 +333,7 @@ struct Draft {
     kind: Kind,
     effect: Option<EffectClass>,
     digest: Option<Digest>,
-    body: Result<String, String>,
+    body: String,
 }
 
 impl Write {
@@ -345,6 +347,7 @@ impl Write {
         self.drafts.extend(other.drafts);
         self.messages.extend(other.messages);
         self.contents.extend(other.contents);
+        self.failed = self.failed.take().or(other.failed);
     }
 
     /// Whether there is nothing to write.
@@ -392,7 +395,10 @@ impl Write {
         digest: Option<Digest>,
         body: &impl Serialize,
     ) {
-        let body = encode(body);
+        let body = encode::json(body, str::to_owned).unwrap_or_else(|reason| {
+            self.failed.get_or_insert(reason);
+            String::new()
+        });
         self.drafts.push(Draft {
             place,
             kind,
@@ -401,15 +407,6 @@ impl Write {
             body,
         });
     }
-}
-
-/// Most bodies fit, so that encoding one allocates once.
-const BODY: usize = 384;
-
-fn encode(body: &impl Serialize) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(BODY);
-    serde_json::to_writer(&mut bytes, body).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
 /// Why a machine stopped without an outcome. Nothing is lost: what was recorded

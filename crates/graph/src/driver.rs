@@ -14,6 +14,7 @@ use rustagents_core::{
     message::Message,
     scope::{Halt, Scope, Write},
 };
+use smallvec::SmallVec;
 
 use crate::{
     graph::{Compiled, Frame, GraphEnd, OpenError, Outcome, Position},
@@ -36,7 +37,7 @@ pub(crate) struct Driver<'a> {
 /// How the tasks of a superstep stand. All vectors are in task order.
 #[derive(Default)]
 struct Superstep {
-    writes: Vec<Option<TaskWrite>>,
+    writes: SmallVec<[Option<TaskWrite>; 1]>,
     /// Messages of the last task, whose write goes with the checkpoint.
     messages: Vec<Arc<Message>>,
     asks: Vec<Ask>,
@@ -58,11 +59,7 @@ impl<'a> Driver<'a> {
         let number = position.checkpoint + 1;
         let node = NodeName::from("START");
         let messages = self.unrecorded(&input);
-        let output = NodeOutput {
-            writes: input,
-            ..NodeOutput::default()
-        };
-        let write = self.graph.accept(&position.state, &node, &output)?;
+        let write = self.graph.accept(&position.state, &node, input, None)?;
         let checkpoint = Checkpoint {
             checkpoint: number,
             step: 0,
@@ -203,7 +200,7 @@ impl<'a> Driver<'a> {
         index: usize,
         task: &'t Task,
     ) -> (usize, &'t Task, Duration, TaskEnd) {
-        let began = self.scope.run().clock.elapsed();
+        let began = self.watch();
         self.scope.emit(|| Event::NodeStarted {
             node: task.node.clone(),
             task: task.task.clone(),
@@ -213,12 +210,17 @@ impl<'a> Driver<'a> {
             Some((node, _)) => TaskFuture::new(&**node, Arc::clone(&at.state), context).await,
             None => TaskEnd::Failed(NodeError::failed("the node does not exist")),
         };
-        (
-            index,
-            task,
-            self.scope.run().clock.elapsed().saturating_sub(began),
-            end,
-        )
+        (index, task, self.watch().saturating_sub(began), end)
+    }
+
+    /// The time, where somebody hears how long a task took.
+    fn watch(&self) -> Duration {
+        let run = self.scope.run();
+        if run.events.are_heard() {
+            run.clock.elapsed()
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Takes the end of a task. The last write of a clean step waits for the
@@ -268,11 +270,16 @@ impl<'a> Driver<'a> {
         output: NodeOutput,
         alone: bool,
     ) -> Result<(), NodeError> {
+        let NodeOutput {
+            writes,
+            route,
+            summary,
+        } = output;
+        let messages = self.unrecorded(&writes);
         let write = self
             .graph
-            .accept(&at.state, &task.node, &output)
+            .accept(&at.state, &task.node, writes, route)
             .map_err(|e| refused(&e))?;
-        let messages = self.unrecorded(&output.writes);
         if alone {
             step.messages = messages;
         } else {
@@ -291,7 +298,7 @@ impl<'a> Driver<'a> {
             node: task.node.clone(),
             task: task.task.clone(),
             took,
-            summary: output.summary,
+            summary,
         });
         Ok(())
     }
@@ -299,29 +306,28 @@ impl<'a> Driver<'a> {
     /// Commits the step, and what closes the run where nothing follows.
     async fn advance(
         &self,
-        at: Position,
-        step: Superstep,
+        mut at: Position,
+        mut step: Superstep,
         frame: &dyn Frame,
     ) -> Result<Advanced, Halt> {
-        let tasks = at.tasks.iter().cloned();
-        let writes: Vec<_> = tasks.zip(step.writes.into_iter().flatten()).collect();
         let number = at.checkpoint + 1;
         let last = at.tasks.last().map(|task| task.node.clone());
         let node = last.unwrap_or_else(|| NodeName::from(""));
         let decided = self
             .graph
-            .follow(&writes, number)
-            .and_then(|next| Ok((Compiled::reduce(writes)?, next)));
+            .follow(&at.tasks, &step.writes, number)
+            .and_then(|next| Ok((Compiled::reduce(&at.tasks, &mut step.writes)?, next)));
         let (deltas, next) = match decided {
             Ok(decided) => decided,
             Err(error) => return Ok(Advanced::Refused(at, node, refused(&error))),
         };
+        let done = std::mem::take(&mut at.tasks);
         let checkpoint = Checkpoint {
             checkpoint: number,
             step: at.step + 1,
             source: Source::Step,
             deltas,
-            done: at.tasks.iter().map(|task| task.task.clone()).collect(),
+            done: done.into_iter().map(|task| task.task).collect(),
             next,
         };
         let mut write = Write::new();

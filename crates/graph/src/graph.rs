@@ -1,7 +1,12 @@
 //! The compiled graph, where it stands, and how it ends.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
+use foldhash::HashMap;
 use rustagents_core::{
     ask::Ask,
     budget::BudgetExceeded,
@@ -26,7 +31,7 @@ pub struct Graph(Arc<Compiled>);
 pub(crate) struct Compiled {
     pub(crate) name: String,
     pub(crate) start: Vec<Target>,
-    pub(crate) nodes: BTreeMap<NodeName, (Arc<dyn Node>, Way)>,
+    pub(crate) nodes: HashMap<NodeName, (Arc<dyn Node>, Way)>,
     pub(crate) channels: Vec<(String, Reducer)>,
     pub(crate) recursion_limit: u64,
     pub(crate) topology: GraphTopology,
@@ -109,7 +114,7 @@ pub trait Frame: Send + Sync {
 
 impl fmt::Debug for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nodes: Vec<_> = self.0.nodes.keys().collect();
+        let nodes: BTreeSet<_> = self.0.nodes.keys().collect();
         f.debug_struct("Graph")
             .field("name", &self.0.name)
             .field("nodes", &nodes)

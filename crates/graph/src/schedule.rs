@@ -9,9 +9,8 @@ use rustagents_core::{
 
 use crate::{
     graph::{Compiled, Target, Way},
-    node::NodeOutput,
     record::{Task, TaskWrite},
-    state::{Delta, State, UpdateError},
+    state::{Delta, State, Update, UpdateError},
 };
 
 /// The most tasks of one superstep.
@@ -85,23 +84,23 @@ impl Compiled {
         &self,
         state: &State,
         node: &NodeName,
-        output: &NodeOutput,
+        writes: Vec<(String, Update)>,
+        route: Option<String>,
     ) -> Result<TaskWrite, ScheduleError> {
         if let Some((_, Way::Routes(routes))) = self.nodes.get(node)
-            && !output
-                .route
+            && !route
                 .as_ref()
                 .is_some_and(|label| routes.contains_key(label))
         {
             return Err(ScheduleError::Route {
                 node: node.clone(),
-                taken: output.route.clone(),
+                taken: route,
                 known: routes.keys().cloned().collect(),
             });
         }
-        let deltas = output.writes.iter().map(|(channel, update)| {
-            let delta = state.delta(channel, update);
-            delta.map(|delta| (channel.clone(), delta))
+        let deltas = writes.into_iter().map(|(channel, update)| {
+            let delta = state.delta(&channel, update);
+            delta.map(|delta| (channel, delta))
         });
         let deltas = deltas
             .collect::<Result<_, _>>()
@@ -109,10 +108,7 @@ impl Compiled {
                 node: node.clone(),
                 source,
             })?;
-        Ok(TaskWrite {
-            deltas,
-            route: output.route.clone(),
-        })
+        Ok(TaskWrite { deltas, route })
     }
 
     /// Whether the node still has the way that a recorded write took.
@@ -129,14 +125,15 @@ impl Compiled {
     /// # Errors
     /// [`ScheduleError::ConcurrentUpdate`].
     pub(crate) fn reduce(
-        mut writes: Vec<(Task, TaskWrite)>,
+        tasks: &[Task],
+        writes: &mut [Option<TaskWrite>],
     ) -> Result<Vec<(String, Delta)>, ScheduleError> {
-        if let [(_, write)] = writes.as_mut_slice() {
+        if let [Some(write)] = writes {
             return Ok(std::mem::take(&mut write.deltas));
         }
         let mut setters: BTreeMap<&str, &TaskId> = BTreeMap::new();
         let mut deltas = Vec::new();
-        for (task, write) in &writes {
+        for (task, write) in written(tasks, writes) {
             for (channel, delta) in &write.deltas {
                 if let Delta::Set(_) = delta
                     && let Some(other) = setters.insert(channel, &task.task)
@@ -160,10 +157,11 @@ impl Compiled {
     /// [`ScheduleError::FanOut`].
     pub(crate) fn follow(
         &self,
-        writes: &[(Task, TaskWrite)],
+        done: &[Task],
+        writes: &[Option<TaskWrite>],
         checkpoint: u64,
     ) -> Result<Vec<Task>, ScheduleError> {
-        let targets = writes.iter().flat_map(|(task, write)| {
+        let targets = written(done, writes).flat_map(|(task, write)| {
             let way = self.nodes.get(&task.node).map(|(_, way)| way);
             match (way, &write.route) {
                 (Some(Way::Next(targets)), _) => targets.as_slice(),
@@ -183,6 +181,15 @@ impl Compiled {
     pub(crate) fn first(&self, checkpoint: u64) -> Result<Vec<Task>, ScheduleError> {
         tasks(self.start.iter(), checkpoint)
     }
+}
+
+/// Each task that has a write, with it.
+fn written<'a>(
+    tasks: &'a [Task],
+    writes: &'a [Option<TaskWrite>],
+) -> impl Iterator<Item = (&'a Task, &'a TaskWrite)> {
+    let pairs = tasks.iter().zip(writes);
+    pairs.filter_map(|(task, write)| Some((task, write.as_ref()?)))
 }
 
 /// How many tasks are compared one by one before a set pays.

@@ -141,7 +141,7 @@ impl State {
     ///
     /// # Errors
     /// [`UpdateError`]: there is no such channel, or it takes something else.
-    pub fn delta(&self, channel: &str, update: &Update) -> Result<Delta, UpdateError> {
+    pub fn delta(&self, channel: &str, update: Update) -> Result<Delta, UpdateError> {
         let Some(content) = self.channels.get(channel) else {
             return Err(UpdateError::UnknownChannel {
                 channel: channel.to_owned(),
@@ -152,8 +152,8 @@ impl State {
             takes,
         };
         match (content, update) {
-            (Channel::Value(_), Update::Value(value)) => Ok(Delta::Set(value.clone())),
-            (Channel::List(_), Update::Value(item)) => Ok(Delta::Append(vec![item.clone()])),
+            (Channel::Value(_), Update::Value(value)) => Ok(Delta::Set(value)),
+            (Channel::List(_), Update::Value(item)) => Ok(Delta::Append(vec![item])),
             (Channel::Messages(_), Update::Messages(messages)) => Ok(Delta::Messages(
                 messages.iter().map(|message| message.id.clone()).collect(),
             )),

@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures::FutureExt;
+use futures::{FutureExt, future::CatchUnwind};
 use rustagents_core::{BoxFuture, ask::Ask};
 
 use crate::{
@@ -22,19 +22,18 @@ pub(crate) enum TaskEnd {
     Failed(NodeError),
 }
 
-/// Polls a node, and looks for unanswered questions after each poll.
+/// Polls a node, catches its panics, and looks for unanswered questions after
+/// each poll.
 pub(crate) struct TaskFuture<'a> {
-    node: BoxFuture<'a, Result<NodeOutput, NodeError>>,
+    node: CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Result<NodeOutput, NodeError>>>>,
     context: TaskContext,
 }
 
 impl<'a> TaskFuture<'a> {
     pub(crate) fn new(node: &'a dyn Node, state: Arc<State>, context: TaskContext) -> Self {
-        let run = AssertUnwindSafe(node.run(state, context.clone())).catch_unwind();
-        let run =
-            run.map(|ended| ended.unwrap_or_else(|_| Err(NodeError::failed("the node panicked"))));
+        let run = node.run(state, context.clone());
         Self {
-            node: run.boxed(),
+            node: AssertUnwindSafe(run).catch_unwind(),
             context,
         }
     }
@@ -44,11 +43,14 @@ impl Future for TaskFuture<'_> {
     type Output = TaskEnd;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<TaskEnd> {
-        let polled = self.node.as_mut().poll(cx);
+        let polled = self.node.poll_unpin(cx);
         let pending = self.context.pending();
         if !pending.is_empty() {
             return Poll::Ready(TaskEnd::Suspended(pending));
         }
-        polled.map(|ended| ended.map_or_else(TaskEnd::Failed, TaskEnd::Done))
+        polled.map(|ended| match ended {
+            Ok(ended) => ended.map_or_else(TaskEnd::Failed, TaskEnd::Done),
+            Err(_) => TaskEnd::Failed(NodeError::failed("the node panicked")),
+        })
     }
 }

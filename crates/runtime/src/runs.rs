@@ -393,7 +393,7 @@ fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
     let state = program.graph().empty_state();
     let mut set = BTreeSet::new();
     for (channel, value) in &start.set {
-        let delta = state.delta(channel, &Update::Value(value.clone()))?;
+        let delta = state.delta(channel, Update::Value(value.clone()))?;
         if matches!(delta, Delta::Set(_)) && !set.insert(channel) {
             return Err(RunError::SetTwice {
                 channel: channel.clone(),

@@ -2,10 +2,11 @@
 //! need no durability.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, hash_map},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use foldhash::HashMap;
 use futures::FutureExt;
 use rustagents_core::{
     BoxFuture,
@@ -29,11 +30,11 @@ struct Thread {
     epoch: Epoch,
     owner: Option<Owner>,
     records: Vec<Record>,
-    heads: HashMap<Chain, Seq>,
-    facts: HashMap<(Branch, FactKey), usize>,
+    heads: BTreeMap<Chain, Seq>,
+    facts: BTreeMap<Branch, HashMap<FactKey, usize>>,
     messages: Vec<Arc<Message>>,
     message_ids: HashMap<MessageId, usize>,
-    contents: HashMap<Digest, Vec<u8>>,
+    contents: BTreeMap<Digest, Vec<u8>>,
 }
 
 impl MemoryJournal {
@@ -118,7 +119,8 @@ impl Thread {
             let Place::Fact(key) = &entry.place else {
                 continue;
             };
-            let taken = self.facts.get(&(entry.chain.branch.clone(), key.clone()));
+            let facts = self.facts.get(&entry.chain.branch);
+            let taken = facts.and_then(|facts| facts.get(key));
             if let Some(existing) = taken.and_then(|index| self.records.get(*index)) {
                 return Err(JournalError::AlreadyRecorded {
                     existing: Box::new(existing.clone()),
@@ -141,9 +143,8 @@ impl Thread {
 
     fn write(&mut self, batch: Batch) -> Vec<Seq> {
         for message in batch.messages {
-            if !self.message_ids.contains_key(&message.id) {
-                self.message_ids
-                    .insert(message.id.clone(), self.messages.len());
+            if let hash_map::Entry::Vacant(place) = self.message_ids.entry(message.id.clone()) {
+                place.insert(self.messages.len());
                 self.messages.push(message);
             }
         }
@@ -161,13 +162,15 @@ impl Thread {
     fn place(&mut self, entry: Entry, epoch: Epoch, at_ms: u64) -> Seq {
         let index = self.records.len();
         let seq = index as Seq + 1;
+        let chain = &entry.chain;
         match &entry.place {
-            Place::Commit => {
-                self.heads.insert(entry.chain.clone(), seq);
-            }
+            Place::Commit => match self.heads.get_mut(chain) {
+                Some(head) => *head = seq,
+                None => drop(self.heads.insert(chain.clone(), seq)),
+            },
             Place::Fact(key) => {
-                self.facts
-                    .insert((entry.chain.branch.clone(), key.clone()), index);
+                let facts = self.facts.entry(chain.branch.clone()).or_default();
+                facts.insert(key.clone(), index);
             }
         }
         self.records.push(Record {

@@ -1,6 +1,6 @@
 //! The calls of one turn: plan, ask, run, record, observe.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use futures::{StreamExt, stream};
 use rustagents_core::{
@@ -44,7 +44,8 @@ struct Start<'a> {
 struct Turn<'a> {
     action: &'a ValidatedAction,
     number: u32,
-    results: BTreeMap<CallId, Arc<Message>>,
+    /// The results so far, as they came.
+    results: Vec<(CallId, Arc<Message>)>,
     waiting: Vec<Ask>,
     /// A call whose outcome is unknown holds back those after it.
     doubtful: bool,
@@ -124,21 +125,21 @@ impl Driver<'_> {
         let mut write = Write::new();
         let mut starts = Vec::new();
         for call in turn.action.calls() {
-            if turn.results.contains_key(call.id()) {
+            if turn.result(call.id()).is_some() {
                 continue;
             }
             let records = self.records(call, progress)?;
             match self.plan(call, &records) {
                 Plan::Done(message) => {
                     let message = self.scope.run().log.message(&message)?;
-                    turn.results.insert(call.id().clone(), message);
+                    turn.results.push((call.id().clone(), message));
                     if let Some(failure) = records.failure {
                         turn.fail(at, call, failure);
                     }
                 }
                 Plan::Settle { end, content } => {
                     let message = self.write_result(&mut write, call, end, &content, None);
-                    turn.results.insert(call.id().clone(), message);
+                    turn.results.push((call.id().clone(), message));
                 }
                 Plan::Run { .. } if turn.doubtful => {}
                 Plan::Run { intent, approval } => starts.push(Start {
@@ -277,7 +278,7 @@ impl Driver<'_> {
         let ok = match ended {
             Ended::Result(Ok(value)) => {
                 let message = self.write_result(&mut write, call, End::Done, &value, None);
-                turn.results.insert(call.id().clone(), message);
+                turn.results.push((call.id().clone(), message));
                 true
             }
             Ended::Result(Err(error)) => {
@@ -288,7 +289,7 @@ impl Driver<'_> {
                 };
                 let noted = Some(failure.clone());
                 let message = self.write_result(&mut write, call, End::Failed, &content, noted);
-                turn.results.insert(call.id().clone(), message);
+                turn.results.push((call.id().clone(), message));
                 turn.fail(at, call, failure);
                 false
             }
@@ -326,23 +327,23 @@ impl Driver<'_> {
             progress.step.end(AgentEvent::StepSuspended { step });
             return Ok(AnyPhase::Suspended(at.suspend(turn.waiting)));
         }
-        let (observed, ids) = (turn.observed, turn.result_ids());
+        let results = turn.results.into_iter().map(|(_, message)| message);
         let results =
-            Observations::collect(turn.action, turn.results.into_values()).map_err(|call| {
-                Halt::Incompatible {
-                    what: format!("call {call}"),
-                    difference: "it has no result and nothing to do".into(),
-                }
+            Observations::collect(turn.action, results).map_err(|call| Halt::Incompatible {
+                what: format!("call {call}"),
+                difference: "it has no result and nothing to do".into(),
             })?;
-        let (phase, made) = (AnyPhase::Acting(at), Move::Observe(results));
-        if observed {
+        let phase = AnyPhase::Acting(at);
+        if turn.observed {
             progress.step.end(AgentEvent::StepCompleted { step });
-            return self.apply(phase, made);
+            return self.apply(phase, Move::Observe(results));
         }
+        let ids = results.messages().iter().map(|message| message.id.clone());
         let transition = Transition::Observing {
             turn: step,
-            results: ids,
+            results: ids.collect(),
         };
+        let made = Move::Observe(results);
         self.commit(phase, Write::new(), &transition, made, &mut progress.step)
             .await
     }
@@ -408,7 +409,7 @@ impl Driver<'_> {
         write.message(Arc::clone(&message));
         let body = ResultBody {
             call: call.id().clone(),
-            tool: spec.name.clone(),
+            tool: Cow::Borrowed(&spec.name),
             end,
             message: message.id.clone(),
             failure,
@@ -477,7 +478,7 @@ impl<'a> Turn<'a> {
         Self {
             action,
             number,
-            results: BTreeMap::new(),
+            results: Vec::new(),
             waiting: Vec::new(),
             doubtful: false,
             observed: false,
@@ -503,12 +504,17 @@ impl<'a> Turn<'a> {
         }
     }
 
+    fn result(&self, call: &CallId) -> Option<&Arc<Message>> {
+        let mut results = self.results.iter();
+        results.find_map(|(id, message)| (id == call).then_some(message))
+    }
+
     fn result_ids(&self) -> Vec<MessageId> {
         let results = self
             .action
             .calls()
             .iter()
-            .filter_map(|call| self.results.get(call.id()));
+            .filter_map(|call| self.result(call.id()));
         results.map(|message| message.id.clone()).collect()
     }
 

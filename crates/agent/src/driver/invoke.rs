@@ -4,11 +4,11 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures::{
     FutureExt,
-    future::{Fuse, poll_immediate},
+    future::{FusedFuture, poll_immediate},
     select_biased,
 };
 use rustagents_core::{
-    BoxFuture, CancellationToken,
+    CancellationToken,
     digest::Digest,
     scope::{Halt, Scope},
     tool::{Reconciled, Tool, ToolContext, ToolError, ToolErrorKind, Trace},
@@ -50,10 +50,9 @@ pub(crate) async fn invoke(
         ..context(scope, call, cancel.clone())
     };
     let guarded = AssertUnwindSafe(tool.call(call.arguments().clone(), context)).catch_unwind();
-    let outcome: BoxFuture<'_, Outcome> = guarded
+    let mut outcome = guarded
         .map(|ended| ended.unwrap_or_else(|_| panicked()))
-        .boxed();
-    let mut outcome = outcome.fuse();
+        .fuse();
     // Most tools that do not wait are done at once: no timer is made for them.
     if let Some(ended) = poll_immediate(&mut outcome).await {
         return ended;
@@ -79,9 +78,7 @@ pub(crate) async fn reconcile(
     let cancel = run.cancel.child_token();
     let context = context(scope, call, cancel.clone());
     let found = AssertUnwindSafe(tool.reconcile(trace, context)).catch_unwind();
-    let found: BoxFuture<'_, Reconciled> =
-        found.map(|found| found.unwrap_or(Reconciled::Lost)).boxed();
-    let mut found = found.fuse();
+    let mut found = found.map(|found| found.unwrap_or(Reconciled::Lost)).fuse();
     let seen = select_biased! {
         found = found => Some(found),
         () = run.cancel.cancelled().fuse() => None,
@@ -113,7 +110,10 @@ fn context(scope: &Scope, call: &ValidatedCall, cancel: CancellationToken) -> To
     }
 }
 
-async fn stopping(scope: &Scope, mut outcome: Fuse<BoxFuture<'_, Outcome>>) -> Outcome {
+async fn stopping(
+    scope: &Scope,
+    mut outcome: impl FusedFuture<Output = Outcome> + Unpin,
+) -> Outcome {
     let kind = if scope.run().cancel.is_cancelled() {
         ToolErrorKind::Cancelled
     } else {

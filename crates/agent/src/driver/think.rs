@@ -1,6 +1,6 @@
 //! One turn of the model: ask, check, record, move.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::poll_immediate, select_biased};
 use rustagents_core::{
@@ -376,7 +376,7 @@ impl Driver<'_> {
         let call = ModelCall {
             turn: turn(at),
             tries: answered.tries,
-            model: self.agent.model.id().to_owned(),
+            model: Cow::Borrowed(self.agent.model.id()),
             request: at.state().request_digest(),
             edit: Edit {
                 keep,
