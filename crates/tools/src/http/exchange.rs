@@ -147,27 +147,12 @@ impl Exchange {
         }
         let mut next = from.join(&location).map_err(|_| Failure::BadRedirect)?;
         next.set_fragment(None);
-        match self.redirect_objection(from, &next) {
+        match self.hosts.redirect_objection(from, &next) {
             None => Ok(Some(next)),
             Some(why) => Err(Failure::Redirect {
                 to: next.origin().ascii_serialization(),
                 why,
             }),
-        }
-    }
-
-    /// What speaks against following a redirect, if anything does.
-    fn redirect_objection(&self, from: &Url, to: &Url) -> Option<&'static str> {
-        if !matches!(to.scheme(), "http" | "https") {
-            Some("it is neither `https` nor `http`")
-        } else if !to.username().is_empty() || to.password().is_some() {
-            Some("it has a user name or a password")
-        } else if from.scheme() == "https" && to.scheme() == "http" {
-            Some("it gives up encryption")
-        } else if self.hosts.allow(to) {
-            None
-        } else {
-            Some("the host is not in `hosts`")
         }
     }
 

@@ -36,7 +36,8 @@ impl Headers {
         let mut secrets = Vec::new();
         for Header { name, text } in declared {
             let refused = |reason| DeclarationError::Header {
-                name: name.clone(),
+                // It may hold anything, and a message is one line.
+                name: name.replace(char::is_control, " "),
                 reason,
             };
             let key = HeaderName::try_from(&name).map_err(|_| refused("that is no name of one"))?;

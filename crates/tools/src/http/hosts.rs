@@ -34,8 +34,22 @@ impl Hosts {
         Ok(Self(hosts))
     }
 
-    /// Whether a request may go there.
-    pub(super) fn allow(&self, url: &Url) -> bool {
+    /// What speaks against following a redirect, if anything does.
+    pub(super) fn redirect_objection(&self, from: &Url, to: &Url) -> Option<&'static str> {
+        if !matches!(to.scheme(), "http" | "https") {
+            Some("it is neither `https` nor `http`")
+        } else if !to.username().is_empty() || to.password().is_some() {
+            Some("it has a user name or a password")
+        } else if from.scheme() == "https" && to.scheme() == "http" {
+            Some("it gives up encryption")
+        } else if self.allow(to) {
+            None
+        } else {
+            Some("the host is not in `hosts`")
+        }
+    }
+
+    fn allow(&self, url: &Url) -> bool {
         self.0.iter().any(|listed| {
             let same_port = match listed.port {
                 Some(port) => url.port_or_known_default() == Some(port),
@@ -111,6 +125,23 @@ mod tests {
         assert!(hosts.allow(&url("https://[2001:db8:0::1]/")));
         assert!(!hosts.allow(&url("https://files.example.com:8443/")));
         assert!(!hosts.allow(&url("https://cdn.example.com/")));
+    }
+
+    #[test]
+    fn a_redirect_may_add_encryption_and_not_give_it_up() {
+        let own = url("http://api.example.com/");
+        let secured = url("https://api.example.com/");
+        let hosts = Hosts::new(&own, &[]).unwrap();
+        assert_eq!(hosts.redirect_objection(&own, &secured), None);
+        assert_eq!(
+            hosts.redirect_objection(&secured, &own),
+            Some("it gives up encryption")
+        );
+        let named = url("https://somebody:pass@api.example.com/");
+        assert_eq!(
+            hosts.redirect_objection(&secured, &named),
+            Some("it has a user name or a password")
+        );
     }
 
     #[test]

@@ -310,3 +310,192 @@ fn misplaced(name: &str, part: &'static str) -> DeclarationError {
         part,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const SHOP: &str =
+        "https://api.example.com:8443/v1/orders/{{ order }}/x{{item}}?lang={{ lang }}&q=a:{{ q }}";
+
+    fn shop() -> Template {
+        Template::new(SHOP).unwrap()
+    }
+
+    fn decoded(text: &str) -> String {
+        percent_decode_str(text).decode_utf8().unwrap().into_owned()
+    }
+
+    #[test]
+    fn arguments_are_encoded_where_they_stand() {
+        let url = shop().render(&json!({
+            "order": "ä b/c?d#e&f=g%20;h", "item": 7, "lang": true, "q": "\r\nHost: evil",
+        }));
+        assert_eq!(
+            url.unwrap().as_str(),
+            "https://api.example.com:8443/v1/orders/%C3%A4%20b%2Fc%3Fd%23e%26f%3Dg%2520%3Bh/x7\
+             ?lang=true&q=a:%0D%0AHost%3A%20evil"
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_missing_is_left_out_with_its_name() {
+        let url = shop().render(&json!({"order": "A", "item": 1, "q": null}));
+        assert_eq!(
+            url.unwrap().as_str(),
+            "https://api.example.com:8443/v1/orders/A/x1"
+        );
+        let url = shop().render(&json!({"order": "A", "item": 1, "q": ""}));
+        assert_eq!(url.unwrap().query(), Some("q=a:"));
+    }
+
+    #[test]
+    fn what_some_server_reads_as_a_step_elsewhere_is_refused() {
+        let template = Template::new("https://a/{{ x }}/{{ y }}{{ z }}").unwrap();
+        for step in [
+            ".",
+            "..",
+            "../x",
+            "x/..",
+            "x/../y",
+            "..\\x",
+            "%2e",
+            "%2E%2e",
+            "..%2fx",
+            "%252e%252e",
+            "%25252e.",
+            "..;",
+            "..;a=b/x",
+            "x/./y",
+        ] {
+            let refused = template.render(&json!({"x": step, "y": "a", "z": "b"}));
+            assert!(matches!(refused, Err(Failure::Elsewhere)), "{step}");
+        }
+        let refused = template.render(&json!({"x": "a", "y": ".", "z": "."}));
+        assert!(matches!(refused, Err(Failure::Elsewhere)));
+        for fine in ["...", "a..b", ".a", "a.", "x/y", "a%2fb", "%"] {
+            let url = template.render(&json!({"x": fine, "y": "a", "z": "b"}));
+            assert_eq!(url.unwrap().path_segments().unwrap().count(), 2, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_path_needs_its_arguments() {
+        for arguments in [json!({}), json!({"x": null}), json!({"x": ""})] {
+            let refused = Template::new("https://a/{{ x }}")
+                .unwrap()
+                .render(&arguments);
+            assert!(
+                matches!(refused, Err(Failure::Missing { .. })),
+                "{arguments}"
+            );
+        }
+        for value in [json!([1]), json!({})] {
+            let refused = Template::new("https://a/?x={{ x }}")
+                .unwrap()
+                .render(&json!({ "x": value }));
+            assert!(matches!(refused, Err(Failure::Shape { .. })), "{value}");
+        }
+    }
+
+    #[test]
+    fn the_longest_argument_takes_no_time() {
+        for unit in ["%25", "a", "../", "%"] {
+            let value = unit.repeat((1 << 20) / unit.len());
+            let refused = Template::new("https://a/{{ x }}")
+                .unwrap()
+                .render(&json!({ "x": value }));
+            assert!(matches!(refused, Err(Failure::UrlTooLong)), "{unit}");
+        }
+    }
+
+    #[test]
+    fn a_template_keeps_its_own_text() {
+        let text = "https://a.example/ü b/%41;x=1,2/[y]/a//b/?filter[a]=1&b='c'&&d";
+        let url = Template::new(text).unwrap().render(&json!({})).unwrap();
+        assert_eq!(
+            url.as_str(),
+            "https://a.example/%C3%BC%20b/%41;x=1,2/[y]/a//b/?filter[a]=1&b=%27c%27&&d"
+        );
+        for (text, whole) in [
+            ("https://a", "https://a/"),
+            ("https://a/", "https://a/"),
+            ("https://a?b=c", "https://a/?b=c"),
+            ("https://a:443/b?", "https://a/b"),
+            (" HTTPS://A/b ", "https://a/b"),
+        ] {
+            let url = Template::new(text).unwrap().render(&json!({})).unwrap();
+            assert_eq!(url.as_str(), whole);
+        }
+    }
+
+    /// Texts with a liking for what means something in a URL.
+    fn hostile() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            any::<String>(),
+            proptest::sample::select(vec![
+                "/",
+                "\\",
+                "..",
+                ".",
+                "%2f",
+                "%2e",
+                "%5c",
+                "?",
+                "#",
+                "&",
+                "=",
+                "@",
+                ":",
+                "//",
+                ";",
+                "%",
+                "\r\n",
+                "\t",
+                "\0",
+                "{{ lang }}",
+                "://evil.example",
+                " ",
+                "．",
+            ])
+            .prop_map(str::to_owned),
+        ];
+        proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_argument_changes_more_than_its_place(
+            order in hostile(), item in hostile(), lang in hostile(), q in hostile(),
+        ) {
+            let template = shop();
+            let arguments = json!({ "order": order, "item": item, "lang": lang, "q": q });
+            let Ok(url) = template.render(&arguments) else {
+                return Ok(());
+            };
+            prop_assert_eq!(url.origin(), template.base().origin());
+            prop_assert_eq!(url.username(), "");
+            prop_assert_eq!(url.password(), None);
+            prop_assert_eq!(url.fragment(), None);
+            let segments: Vec<&str> = url.path_segments().unwrap().collect();
+            prop_assert_eq!(segments.len(), 4);
+            prop_assert_eq!(&segments[..2], ["v1", "orders"]);
+            prop_assert_eq!(decoded(segments[2]), order);
+            prop_assert_eq!(decoded(segments[3]), format!("x{item}"));
+            let pairs: Vec<(String, String)> = url
+                .query_pairs()
+                .map(|(name, value)| (name.into_owned(), value.into_owned()))
+                .collect();
+            prop_assert_eq!(
+                pairs,
+                [("lang".to_owned(), lang), ("q".to_owned(), format!("a:{q}"))]
+            );
+            prop_assert!(url.as_str().is_ascii());
+            // Whoever reads the text reads the same URL.
+            prop_assert_eq!(Url::parse(url.as_str()).unwrap(), url);
+        }
+    }
+}
