@@ -81,12 +81,9 @@ pub(crate) fn read<'a>(
         });
     }
     let section = tools.child(field)?;
-    let kind = match section.field("kind") {
-        Some(kind) => kind.word(KINDS, [&SQL, &HTTP])?,
-        None => &SQL,
-    };
+    // Which other keys there may be depends on it.
+    let kind = section.require("kind")?.word(KINDS, [&SQL, &HTTP])?;
     section.only(kind.keys)?;
-    section.require("kind")?;
     let does = section.require(kind.does)?;
     let ask = section.field("ask");
     Ok(ToolDeclaration {

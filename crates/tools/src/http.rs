@@ -38,5 +38,8 @@ pub use tool::HttpTool;
 /// The longest URL, in bytes; few servers take more.
 const MAX_URL: usize = 8 << 10;
 
+/// What stands in the place of a secret.
+const MASK: &str = "***";
+
 /// The smallest limit of a result: the status and the marks of a cut body fit.
 pub(crate) const LEAST_OUTPUT: usize = 128;

@@ -10,6 +10,11 @@
 //! Invariant: making a tool writes nothing and opens no connection; the first
 //! call does.
 
+#![cfg_attr(
+    not(any(feature = "http", feature = "sql")),
+    allow(dead_code, reason = "without any kind, nobody uses what kinds share")
+)]
+
 mod declaration;
 #[cfg(feature = "http")]
 pub mod http;

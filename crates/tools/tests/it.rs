@@ -1,7 +1,7 @@
 //! Tools through their public interface: SQL on real SQLite files, HTTP on real
 //! servers.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 #[cfg(feature = "sql")]
 mod declare;

@@ -150,7 +150,7 @@ impl Exchange {
         match self.hosts.redirect_objection(from, &next) {
             None => Ok(Some(next)),
             Some(why) => Err(Failure::Redirect {
-                to: next.origin().ascii_serialization(),
+                to: self.headers.masked_origin(&next),
                 why,
             }),
         }

@@ -1,11 +1,17 @@
 //! The headers that a tool declares.
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{
+    Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
 use rustagents_http::Secret;
 
 use crate::DeclarationError;
 
-use super::declaration::{Header, HeaderText};
+use super::{
+    MASK,
+    declaration::{Header, HeaderText},
+};
 
 /// What the client says itself, or what would change how a message is read.
 const OWN: &[&str] = &[
@@ -53,6 +59,20 @@ impl Headers {
             }
         }
         Ok(Self { map, secrets })
+    }
+
+    /// The origin of `url`, or nothing of it where a server put a secret into it.
+    pub(super) fn masked_origin(&self, url: &Url) -> String {
+        let origin = url.origin().ascii_serialization();
+        let mut secrets = self.secrets.iter().map(Secret::expose);
+        let is_in = |secret: &str| {
+            // A host is in lower case, whatever the secret was.
+            !secret.is_empty() && origin.contains(&secret.to_ascii_lowercase())
+        };
+        if secrets.any(is_in) {
+            return MASK.to_owned();
+        }
+        origin
     }
 }
 

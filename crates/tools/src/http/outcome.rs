@@ -4,10 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use rustagents_http::Secret;
 use serde_json::{Map, Value, json};
 
-use super::body::Body;
-
-/// What stands in the place of a secret.
-const MASK: &str = "***";
+use super::{MASK, body::Body};
 
 /// What of a response becomes a result.
 #[derive(Debug)]
@@ -120,7 +117,14 @@ impl Outcome<'_> {
                     (self.masked(&key), value)
                 }));
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Number(number) => {
+                let text = number.to_string();
+                let masked = self.masked(&text);
+                if masked != text {
+                    *value = masked.into();
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 }

@@ -81,6 +81,36 @@ async fn a_location_does_not_hold_it() {
 }
 
 #[tokio::test]
+async fn a_secret_of_digits_is_no_number_of_a_result() {
+    let secret = |url| {
+        let mut declaration = authorized(url);
+        declaration.headers[0].text = HeaderText::Secret {
+            prefix: String::new(),
+            secret: Secret::new("20261128"),
+        };
+        declaration
+    };
+    let server = Server::answering(json_response("[20261128, 7]"));
+    let done = call(secret(server.url("/")), json!({})).await.unwrap();
+    assert_eq!(done["body"], json!(["***", 7]));
+}
+
+#[tokio::test]
+async fn the_host_of_a_redirect_does_not_hold_it() {
+    let server = Server::answering(redirect(302, "http://x-TOKEN-y.example/"));
+    let mut declaration = authorized(server.url("/"));
+    declaration.headers[0].text = HeaderText::Secret {
+        prefix: String::new(),
+        secret: Secret::new("Token"),
+    };
+    let error = call(declaration, json!({})).await.unwrap_err();
+    assert_eq!(
+        error.message,
+        "the redirect to `***` is not followed: the host is not in `hosts`"
+    );
+}
+
+#[tokio::test]
 async fn no_failure_and_no_debug_output_shows_it() {
     for script in [
         vec![],
