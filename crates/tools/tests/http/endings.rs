@@ -23,7 +23,7 @@ use super::{
 };
 
 /// A port on which nobody listens.
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }

@@ -133,6 +133,18 @@ async fn a_redirect_that_is_not_allowed_says_where_it_leads_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_redirect_to_nobody_does_not_undo_the_request_before_it() {
+    let nobody = super::endings::free_port();
+    let server = Server::answering(redirect(302, &format!("http://127.0.0.1:{nobody}/")));
+    let declaration = Declaration {
+        hosts: vec![format!("127.0.0.1:{nobody}")],
+        ..get(server.url("/"))
+    };
+    let result = call(declaration, json!({})).await;
+    failed(result, ToolErrorKind::Unavailable, Executed::Unknown);
+}
+
+#[tokio::test]
 async fn there_is_a_most_of_redirects() {
     let again = || redirect(302, "/");
     for (declared, limit, requests) in [(None, 3, 4), (Some(1), 1, 2), (Some(200), 10, 11)] {
