@@ -298,7 +298,7 @@ fn key() -> Result<Option<Secret>, Failure> {
 }
 
 /// A variable's value without outer white space; nothing where it is empty.
-fn environment(name: &str) -> Result<Option<String>, Failure> {
+pub(crate) fn environment(name: &str) -> Result<Option<String>, Failure> {
     match std::env::var(name) {
         Ok(value) => Ok(Some(value.trim().to_owned()).filter(|value| !value.is_empty())),
         Err(std::env::VarError::NotPresent) => Ok(None),

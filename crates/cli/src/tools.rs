@@ -1,5 +1,7 @@
 //! The tools that a configuration declares.
 
+mod http;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use rustagents_config::{Config, DataSource, Position, SqlDeclaration, ToolDeclaration, ToolKind};
@@ -12,12 +14,13 @@ use rustagents_tools::{
 
 use crate::failure::Failure;
 
-/// How closely statements are looked at before they run.
+/// How closely declarations are looked at before they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Care {
-    /// Every seed and statement is rehearsed in memory.
+    /// Every seed and statement is rehearsed in memory; no secret is needed.
     Check,
-    /// Only where the data is not there yet, since a call would make it first.
+    /// Statements only where the data is not there yet, since a call would make it
+    /// first; secrets have to be there.
     Run,
 }
 
@@ -41,8 +44,11 @@ pub(crate) fn add(
         sources.insert(declared.name.as_str(), source);
     }
     for declared in &config.tools {
-        let tool = tool(declared, &sources)
-            .map_err(|error| Failure::of(&error).at(place(declared.does_at)))?;
+        let tool =
+            tool(declared, &sources, care, place).map_err(|failure| match failure.place {
+                Some(_) => failure,
+                None => failure.at(place(declared.does_at)),
+            })?;
         capabilities.tool(tool);
     }
     Ok(())
@@ -51,15 +57,21 @@ pub(crate) fn add(
 fn tool(
     declared: &ToolDeclaration,
     sources: &BTreeMap<&str, Source>,
-) -> Result<Arc<dyn Tool>, DeclarationError> {
+    care: Care,
+    place: impl Fn(Position) -> String,
+) -> Result<Arc<dyn Tool>, Failure> {
     match &declared.kind {
         ToolKind::Sql(sql) => match sources.get(sql.data.as_str()) {
-            Some(source) => Ok(Arc::new(source.tool(declared, sql)?)),
-            None => Err(DeclarationError::UnknownData {
+            Some(source) => source
+                .tool(declared, sql)
+                .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+                .map_err(|error| Failure::of(&error)),
+            None => Err(Failure::of(&DeclarationError::UnknownData {
                 name: sql.data.clone(),
-            }),
+            })),
         },
-        _ => Err(DeclarationError::Kind),
+        ToolKind::Http(request) => Ok(Arc::new(http::tool(declared, request, care, place)?)),
+        _ => Err(Failure::of(&DeclarationError::Kind)),
     }
 }
 

@@ -16,6 +16,7 @@ mod errors;
 mod explain;
 mod graph_command;
 mod hostile;
+mod http_tool;
 mod kill;
 mod mistakes;
 mod processes;

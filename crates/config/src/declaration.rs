@@ -46,7 +46,8 @@ pub struct ToolDeclaration {
     pub kind: ToolKind,
     /// Where the tool's name stands.
     pub at: Position,
-    /// Where what a call does stands: the statement of a `sql` tool.
+    /// Where what a call does stands: the statement of a `sql` tool, the URL of
+    /// an `http` tool.
     pub does_at: Position,
 }
 
@@ -56,6 +57,8 @@ pub struct ToolDeclaration {
 pub enum ToolKind {
     /// `kind = "sql"`: runs one statement.
     Sql(SqlDeclaration),
+    /// `kind = "http"`: sends one request.
+    Http(HttpDeclaration),
 }
 
 /// One statement as a tool.
@@ -67,4 +70,46 @@ pub struct SqlDeclaration {
     pub sql: String,
     /// How many rows it must return or change.
     pub rows: Option<u64>,
+}
+
+/// One HTTP request as a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpDeclaration {
+    /// `GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`.
+    pub method: &'static str,
+    /// The URL, with `{{ name }}` in the places of arguments.
+    pub url: String,
+    /// Where redirects may lead beside the URL's own host.
+    pub hosts: Vec<String>,
+    /// What is always sent, in the order of the file.
+    pub headers: Vec<HeaderDeclaration>,
+    /// Whether addresses of private networks and of this machine may be reached.
+    pub private: bool,
+    /// The most redirects, 0 to 10.
+    pub redirects: Option<u8>,
+}
+
+/// A header of an `http` tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderDeclaration {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub text: HeaderText,
+    /// Where the value stands.
+    pub at: Position,
+}
+
+/// The value of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderText {
+    /// `"text"`.
+    Plain(String),
+    /// `{ env = "VARIABLE", prefix = "Bearer " }`: a secret.
+    Environment {
+        /// The variable of the environment.
+        variable: String,
+        /// What stands before its value.
+        prefix: String,
+    },
 }

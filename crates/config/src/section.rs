@@ -10,7 +10,7 @@ pub(crate) struct Section<'a> {
     source: &'a Source<'a>,
     table: &'a DeTable<'a>,
     /// The keys that lead here; none for the top level.
-    parents: [&'a str; 2],
+    parents: [&'a str; 4],
     /// Where the table's own name starts.
     start: usize,
 }
@@ -33,7 +33,7 @@ impl<'a> Section<'a> {
         Self {
             source,
             table,
-            parents: ["", ""],
+            parents: [""; 4],
             start: 0,
         }
     }
@@ -43,12 +43,10 @@ impl<'a> Section<'a> {
         let DeValue::Table(table) = field.value else {
             return Err(field.wrong_type("a table"));
         };
-        let [first, _] = self.parents;
-        let parents = if first.is_empty() {
-            [field.key, ""]
-        } else {
-            [first, field.key]
-        };
+        let mut parents = self.parents;
+        if let Some(parent) = parents.iter_mut().find(|parent| parent.is_empty()) {
+            *parent = field.key;
+        }
         Ok(Self {
             source: self.source,
             table,
@@ -105,12 +103,8 @@ impl<'a> Section<'a> {
     }
 
     fn name(&self) -> String {
-        let [first, second] = self.parents;
-        if second.is_empty() {
-            first.to_owned()
-        } else {
-            format!("{first}.{second}")
-        }
+        let parents = self.parents.iter().filter(|parent| !parent.is_empty());
+        parents.copied().collect::<Vec<_>>().join(".")
     }
 }
 
@@ -168,6 +162,30 @@ impl<'a> Field<'a> {
             let expected = if least == 0 { "0 or more" } else { "1 or more" };
             self.out_of_range(number.to_string(), expected)
         })
+    }
+
+    /// The value as a yes or a no.
+    pub(crate) fn boolean(&self) -> Result<bool, ConfigError> {
+        match self.value {
+            DeValue::Boolean(value) => Ok(*value),
+            _ => Err(self.wrong_type("a boolean")),
+        }
+    }
+
+    /// The value as a list of texts that say something.
+    pub(crate) fn list(&self) -> Result<Vec<String>, ConfigError> {
+        let DeValue::Array(items) = self.value else {
+            return Err(self.wrong_type("an array"));
+        };
+        let items = items.iter().map(|item| {
+            let item = Self {
+                value: item.get_ref(),
+                start: item.span().start,
+                ..*self
+            };
+            item.words().map(str::to_owned)
+        });
+        items.collect()
     }
 
     pub(crate) fn out_of_range(&self, found: String, expected: &'static str) -> ConfigError {

@@ -5,19 +5,24 @@ use rustagents_core::tool::{Approval, EffectClass, ToolSpec};
 use crate::{
     declaration::{DataSource, SqlDeclaration, ToolDeclaration, ToolKind},
     error::ConfigError,
-    quantity,
+    http, quantity,
     schema::object_schema,
     section::{Field, Section},
 };
 
-/// What a kind of tool is: its keys beside the common ones, and what a tool
-/// does to the world that says nothing about it.
+/// What a kind of tool is.
+#[derive(Debug)]
 struct Kind {
     keys: &'static [&'static str],
-    effect: EffectClass,
+    /// The key of what a call does.
+    does: &'static str,
+    /// What a tool does to the world that says nothing about it.
+    effect: fn(&Section<'_>) -> Result<EffectClass, ConfigError>,
+    /// What the kind's own keys declare.
+    read: fn(&Section<'_>, &str, &[DataSource]) -> Result<ToolKind, ConfigError>,
 }
 
-const KINDS: &[&str; 1] = &["sql"];
+const KINDS: &[&str; 2] = &["sql", "http"];
 
 const SQL: Kind = Kind {
     keys: &[
@@ -33,8 +38,32 @@ const SQL: Kind = Kind {
         "sql",
         "rows",
     ],
+    does: "sql",
     // A statement that may write has to say so.
-    effect: EffectClass::Repeatable,
+    effect: |_| Ok(EffectClass::Repeatable),
+    read: |section, name, data| sql(section, name, data).map(ToolKind::Sql),
+};
+
+const HTTP: Kind = Kind {
+    keys: &[
+        "kind",
+        "description",
+        "arguments",
+        "effect",
+        "approval",
+        "ask",
+        "timeout",
+        "max_output_bytes",
+        "method",
+        "url",
+        "hosts",
+        "headers",
+        "private",
+        "redirects",
+    ],
+    does: "url",
+    effect: http::effect,
+    read: |section, _, _| http::read(section).map(ToolKind::Http),
 };
 
 /// The tool that `field` of `tools` declares, on one of the `data` sources.
@@ -52,18 +81,15 @@ pub(crate) fn read<'a>(
         });
     }
     let section = tools.child(field)?;
-    let kind = match section.field("kind") {
-        Some(kind) => kind.word(KINDS, [&SQL])?,
-        None => &SQL,
-    };
+    // Which other keys there may be depends on it.
+    let kind = section.require("kind")?.word(KINDS, [&SQL, &HTTP])?;
     section.only(kind.keys)?;
-    section.require("kind")?;
-    let does = section.require("sql")?;
+    let does = section.require(kind.does)?;
     let ask = section.field("ask");
     Ok(ToolDeclaration {
         spec: spec(&section, name, kind)?,
         ask: ask.map(|ask| ask.words().map(str::to_owned)).transpose()?,
-        kind: ToolKind::Sql(sql(&section, name, data)?),
+        kind: (kind.read)(&section, name, data)?,
         at: field.source.position(field.key_start),
         does_at: does.at(),
     })
@@ -75,7 +101,7 @@ fn spec(section: &Section<'_>, name: &str, kind: &Kind) -> Result<ToolSpec, Conf
     let arguments = object_schema(section.require("arguments")?, name)?;
     let defaults = ToolSpec::new(name, description, arguments);
     Ok(ToolSpec {
-        effect: effect(section, kind.effect)?,
+        effect: effect(section, kind)?,
         approval: approval(section)?,
         timeout: section
             .field("timeout")
@@ -116,9 +142,9 @@ fn known_data(field: Field<'_>, tool: &str, data: &[DataSource]) -> Result<Strin
     })
 }
 
-fn effect(section: &Section<'_>, unsaid: EffectClass) -> Result<EffectClass, ConfigError> {
+fn effect(section: &Section<'_>, kind: &Kind) -> Result<EffectClass, ConfigError> {
     let Some(field) = section.field("effect") else {
-        return Ok(unsaid);
+        return (kind.effect)(section);
     };
     field.word(
         &["repeatable", "idempotent", "once"],

@@ -392,6 +392,136 @@ fn tools_say_what_they_cannot() {
     ]);
 }
 
+/// A file with one good request, whose line 6 is `line`.
+fn with_request(line: &str) -> String {
+    format!(
+        r#"[tools.status]
+kind = "http"
+description = "Where an order is."
+arguments = {{ type = "object" }}
+url = "https://api.example.com/"
+{line}
+"#
+    )
+}
+
+/// Lines of a request, with the message, the column and the hint.
+fn check_requests(lines: &[(&'static str, &'static str, usize, Option<&'static str>)]) {
+    let cases = lines.iter().map(|(line, message, column, hint)| {
+        case(
+            with_request(line),
+            ConfigValue,
+            message,
+            (6, *column),
+            *hint,
+        )
+    });
+    check(cases.collect());
+}
+
+#[test]
+fn requests_say_what_they_cannot() {
+    let unknown = "unknown key `header` in `[tools.status]`";
+    let meant = Some("did you mean `headers`?");
+    let number = "`redirects` is a string, not a whole number";
+    let methods = Some("did you mean `GET`?");
+    check_requests(&[
+        ("header = {}", unknown, 1, meant),
+        ("method = \"get\"", "`method` cannot be `get`", 10, methods),
+        (
+            "method = 1",
+            "`method` is an integer, not a string",
+            10,
+            None,
+        ),
+        (
+            "private = 1",
+            "`private` is an integer, not a boolean",
+            11,
+            None,
+        ),
+        ("redirects = 11", "`redirects` is 11, not 0 to 10", 13, None),
+        (
+            "redirects = -1",
+            "`redirects` is -1, not 0 or more",
+            13,
+            None,
+        ),
+        ("redirects = \"1\"", number, 13, None),
+        (
+            "hosts = \"a\"",
+            "`hosts` is a string, not an array",
+            9,
+            None,
+        ),
+        (
+            "hosts = [\"a\", 1]",
+            "`hosts` is an integer, not a string",
+            15,
+            None,
+        ),
+        ("hosts = [\"\"]", "`hosts` is empty", 10, None),
+    ]);
+}
+
+#[test]
+fn headers_say_what_they_cannot() {
+    let unknown = "unknown key `envv` in `[tools.status.headers.x]`";
+    let lacking = "`[tools.status.headers.x]` has no `env`";
+    let adding = Some("add `env` to `[tools.status.headers.x]`");
+    let kind = "`x` is an integer, not a string or a table";
+    let prefix = "`prefix` is an integer, not a string";
+    check_requests(&[
+        (
+            "headers = []",
+            "`headers` is an array, not a table",
+            11,
+            None,
+        ),
+        ("headers.x = 1", kind, 13, None),
+        ("headers.x = \"\"", "`x` is empty", 13, None),
+        (
+            "headers.x = { envv = \"X\" }",
+            unknown,
+            15,
+            Some("did you mean `env`?"),
+        ),
+        ("headers.x = { prefix = \"X\" }", lacking, 9, adding),
+        ("headers.x = { env = \" \" }", "`env` is empty", 21, None),
+        ("headers.x = { env = \"X\", prefix = 1 }", prefix, 35, None),
+    ]);
+}
+
+#[test]
+fn requests_lack_something() {
+    let changed = |from, to| with_request("").replace(from, to);
+    let lacks_url = "`[tools.status]` has no `url`";
+    let lacks_kind = "`[tools.status]` has no `kind`";
+    check(vec![
+        case(
+            changed("\"https://api.example.com/\"", "\"\""),
+            ConfigValue,
+            "`url` is empty",
+            (5, 7),
+            None,
+        ),
+        case(
+            changed("url =", "method = \"GET\" #"),
+            ConfigValue,
+            lacks_url,
+            (1, 8),
+            "add `url` to `[tools.status]`",
+        ),
+        case(
+            changed("kind =", "method ="),
+            ConfigValue,
+            lacks_kind,
+            (1, 8),
+            "add `kind` to `[tools.status]`",
+        ),
+    ]);
+}
+
 #[test]
 fn tools_are_what_they_cannot_be() {
     let names = "use 1 to 64 ASCII letters, digits, `_` and `-`";

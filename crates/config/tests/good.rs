@@ -2,7 +2,10 @@
 
 use std::{path::Path, time::Duration};
 
-use rustagents_config::{Config, Position, SqlDeclaration, ToolDeclaration, ToolKind};
+use rustagents_config::{
+    Config, HeaderDeclaration, HeaderText, HttpDeclaration, Position, SqlDeclaration,
+    ToolDeclaration, ToolKind,
+};
 use rustagents_core::{
     budget::Limits,
     tool::{Approval, EffectClass},
@@ -118,6 +121,101 @@ fn a_tool_keeps_what_it_says() {
         refund.spec.input_schema["properties"]["amount_cents"]["minimum"],
         json!(1)
     );
+}
+
+/// A request whose table has `more` as its last lines.
+fn request(more: &str) -> ToolDeclaration {
+    let source = format!(
+        r#"[tools.order_status]
+kind = "http"
+description = "Where an order is."
+arguments = {{ type = "object" }}
+url = "https://api.example.com/orders"
+{more}
+"#
+    );
+    let path = Path::new("/shop/rustagents.toml");
+    Config::parse(path, &source).unwrap().tools.remove(0)
+}
+
+fn http(tool: ToolDeclaration) -> HttpDeclaration {
+    let ToolKind::Http(http) = tool.kind else {
+        unreachable!("not a request: {tool:?}");
+    };
+    http
+}
+
+#[test]
+fn a_request_that_says_nothing_only_gets() {
+    let tool = request("");
+    assert_eq!(tool.spec.effect, EffectClass::Repeatable);
+    assert_eq!(tool.does_at, Position { line: 5, column: 7 });
+    let expected = HttpDeclaration {
+        method: "GET",
+        url: "https://api.example.com/orders".into(),
+        hosts: Vec::new(),
+        headers: Vec::new(),
+        private: false,
+        redirects: None,
+    };
+    assert_eq!(http(tool), expected);
+}
+
+#[test]
+fn a_request_keeps_what_it_says() {
+    let tool = request(
+        r#"method = "HEAD"
+hosts = ["api.example.com", "files.example.com:8443"]
+private = true
+redirects = 10
+headers.x-shop = "lamps"
+headers.Authorization = { env = "ORDERS_TOKEN", prefix = "Bearer " }
+headers.x-key = { env = "KEY" }"#,
+    );
+    let header = |name: &str, text, line, column| HeaderDeclaration {
+        name: name.into(),
+        text,
+        at: Position { line, column },
+    };
+    let environment = |variable: &str, prefix: &str| HeaderText::Environment {
+        variable: variable.into(),
+        prefix: prefix.into(),
+    };
+    let expected = HttpDeclaration {
+        method: "HEAD",
+        url: "https://api.example.com/orders".into(),
+        hosts: vec!["api.example.com".into(), "files.example.com:8443".into()],
+        headers: vec![
+            header("x-shop", HeaderText::Plain("lamps".into()), 10, 18),
+            header(
+                "Authorization",
+                environment("ORDERS_TOKEN", "Bearer "),
+                11,
+                25,
+            ),
+            header("x-key", environment("KEY", ""), 12, 17),
+        ],
+        private: true,
+        redirects: Some(10),
+    };
+    assert_eq!(http(tool), expected);
+}
+
+#[test]
+fn a_request_that_may_change_something_does_so_once_unless_it_says_otherwise() {
+    for (method, effect) in [
+        ("GET", EffectClass::Repeatable),
+        ("HEAD", EffectClass::Repeatable),
+        ("POST", EffectClass::Once),
+        ("PUT", EffectClass::Once),
+        ("PATCH", EffectClass::Once),
+        ("DELETE", EffectClass::Once),
+    ] {
+        let line = format!("method = \"{method}\"");
+        assert_eq!(request(&line).spec.effect, effect, "{method}");
+        let said = request(&format!("{line}\neffect = \"idempotent\""));
+        assert_eq!(said.spec.effect, EffectClass::Idempotent);
+    }
 }
 
 #[test]

@@ -9,7 +9,6 @@ mod encode;
 mod failure;
 mod fold;
 mod said;
-mod secret;
 mod sse;
 mod wire;
 
@@ -25,8 +24,8 @@ use self::{answer::Answer, client::Client, failure::Failure};
 pub use self::{
     config::{OpenAiConfig, OpenAiError, Timeouts},
     dialect::{Auth, Dialect, Quirks},
-    secret::Secret,
 };
+pub use rustagents_http::Secret;
 
 /// A model behind the chat-completions wire.
 ///

@@ -124,6 +124,70 @@ pub enum DeclarationError {
         /// The name.
         name: String,
     },
+    /// The URL is none that a request can have.
+    #[error("the URL cannot be used: {reason}")]
+    Url {
+        /// What is wrong with it; nothing of its query.
+        reason: String,
+    },
+    /// An argument where none may stand.
+    #[error("the URL has `{name}` in {part}, which is fixed")]
+    UrlVariable {
+        /// The argument's name.
+        name: String,
+        /// What of the URL that is.
+        part: &'static str,
+    },
+    /// The URL uses something that no argument fills.
+    #[error("the URL uses `{name}`, which is not an argument")]
+    UnknownUrlVariable {
+        /// The variable's name.
+        name: String,
+        /// The declared arguments.
+        known: Vec<String>,
+    },
+    /// An argument that would never be sent.
+    #[error("the argument `{name}` is not in the URL, and a {method} has no body")]
+    UnusedArgument {
+        /// Its name.
+        name: String,
+        /// The method.
+        method: &'static str,
+    },
+    /// The URL's host is an address that the tool may not reach.
+    #[error("`{host}` is {what}, which the tool may not reach")]
+    Address {
+        /// The host.
+        host: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// There is no such method.
+    #[error("there is no method `{found}`")]
+    Method {
+        /// The method as it is written.
+        found: String,
+    },
+    /// No host and no port.
+    #[error("`{found}` is not a host")]
+    Host {
+        /// The entry as it is written.
+        found: String,
+    },
+    /// A header that cannot be sent.
+    #[error("the header `{name}` cannot be declared: {reason}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// Why; nothing of its value.
+        reason: &'static str,
+    },
+    /// Redirects of a call that is not made again.
+    #[error("the tool follows no redirects")]
+    Redirects,
+    /// Not even a status fits into the result.
+    #[error("the result may have too few bytes to tell how a request ended")]
+    OutputBytes,
     /// The question's template is not one.
     #[error("the question is not a template: {reason}")]
     Question {
@@ -154,19 +218,43 @@ impl Coded for DeclarationError {
             )),
             Self::SchemaRoot => Some("the schema needs `\"type\": \"object\"`".into()),
             Self::SeveralStatements => Some("make a tool of each".into()),
+            #[cfg(feature = "sql")]
             Self::Keyword { .. } => Some(format!("start with {}", listed(&crate::sql::KEYWORDS))),
             Self::DuplicateColumn { .. } => Some("name each column with `AS`".into()),
             Self::Parameter { .. } => Some("name it after an argument, such as `:order`".into()),
-            Self::UnknownParameter { known, .. } | Self::UnknownVariable { known, .. }
-                if known.is_empty() =>
-            {
-                Some("the schema has no `properties`".into())
+            Self::UnknownParameter { known, .. }
+            | Self::UnknownVariable { known, .. }
+            | Self::UnknownUrlVariable { known, .. } => Some(arguments(known)),
+            Self::UrlVariable { .. } => Some(
+                "an argument is one segment of the path or one value of the query, such as \
+                 `/orders/{{ order }}?lang={{ lang }}`"
+                    .into(),
+            ),
+            Self::UnusedArgument { name, .. } => {
+                Some(format!("write it into the URL as `{{{{ {name} }}}}`"))
             }
-            Self::UnknownParameter { known, .. } | Self::UnknownVariable { known, .. } => {
-                Some(format!("the arguments are {}", listed(known)))
+            Self::Address { .. } => {
+                Some("`private = true` lets it reach private, loopback and link-local ones".into())
             }
+            Self::Method { .. } => {
+                Some("it is one of `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`".into())
+            }
+            Self::Host { .. } => Some("write `host` or `host:port`".into()),
+            Self::Redirects => {
+                Some("only a GET or HEAD that is `repeatable` does; leave `redirects` out".into())
+            }
+            #[cfg(feature = "http")]
+            Self::OutputBytes => Some(format!("allow {} or more", crate::http::LEAST_OUTPUT)),
             _ => None,
         }
+    }
+}
+
+fn arguments(known: &[String]) -> String {
+    if known.is_empty() {
+        "the schema has no `properties`".into()
+    } else {
+        format!("the arguments are {}", listed(known))
     }
 }
 

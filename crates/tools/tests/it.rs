@@ -1,11 +1,21 @@
-//! SQL tools through their public interface, on real SQLite files.
+//! Tools through their public interface: SQL on real SQLite files, HTTP on real
+//! servers.
 
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+#[cfg(feature = "sql")]
 mod declare;
+#[cfg(feature = "http")]
+mod http;
+#[cfg(feature = "sql")]
 mod read;
+#[cfg(feature = "sql")]
 mod rehearse;
+#[cfg(feature = "sql")]
 mod seed;
+#[cfg(feature = "sql")]
 mod shop;
+#[cfg(feature = "sql")]
 mod stop;
+#[cfg(feature = "sql")]
 mod write;

@@ -1,25 +1,15 @@
 //! The HTTP client: built when it is first needed, one request at a time.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{sync::OnceLock, time::Duration};
 
 use reqwest::{
     Response, StatusCode, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION},
-    redirect,
 };
-use rustls::{ClientConfig, RootCertStore, crypto::ring};
-use rustls_platform_verifier::BuilderVerifierExt;
+use rustagents_http::{Security, SetupError};
 use tokio::{runtime::Handle, time::timeout};
 
 use super::{Auth, OpenAiConfig, OpenAiError, Secret, Timeouts, failure::Failure, said};
-
-const AGENT: &str = concat!("rustagents/", env!("CARGO_PKG_VERSION"));
-
-/// How long a connection that nobody uses is kept; servers close theirs soon.
-const POOL_IDLE: Duration = Duration::from_secs(30);
 
 /// Where requests go, and how.
 pub(super) struct Client {
@@ -91,20 +81,16 @@ impl Client {
     /// The client, built once it is needed.
     fn http(&self) -> Result<&reqwest::Client, Failure> {
         // The client's own timers panic where there is no runtime.
-        Handle::try_current().map_err(|_| Failure::NoRuntime)?;
+        Handle::try_current().map_err(|_| SetupError::NoRuntime)?;
         if let Some(http) = self.http.get() {
             return Ok(http);
         }
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls(self.url.scheme() == "https")?)
-            .user_agent(AGENT)
-            .connect_timeout(self.timeouts.connect)
-            .pool_idle_timeout(POOL_IDLE)
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .no_proxy()
-            .build()
-            .map_err(Failure::Client)?;
+        let security = match self.url.scheme() {
+            "https" => Security::System,
+            _ => Security::None,
+        };
+        let builder = rustagents_http::builder(security, self.timeouts.connect)?;
+        let http = builder.build().map_err(SetupError::from)?;
         Ok(self.http.get_or_init(|| http))
     }
 
@@ -200,20 +186,6 @@ fn authorization(auth: Auth, key: &Secret) -> Result<HeaderValue, OpenAiError> {
     let mut value = HeaderValue::try_from(text).map_err(|_| OpenAiError::ApiKey)?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-/// What a connection trusts: the system's certificates, or nothing at all where
-/// no connection is secured.
-fn tls(secured: bool) -> Result<ClientConfig, Failure> {
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(Failure::Tls)?;
-    let config = if secured {
-        config.with_platform_verifier().map_err(Failure::Tls)?
-    } else {
-        config.with_root_certificates(RootCertStore::empty())
-    };
-    Ok(config.with_no_client_auth())
 }
 
 fn status_line(status: StatusCode) -> String {

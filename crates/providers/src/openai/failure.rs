@@ -3,20 +3,17 @@
 use std::{error::Error, time::Duration};
 
 use rustagents_core::model::ModelError;
+use rustagents_http::SetupError;
 
 use super::{Secret, said};
 
 /// Why a call failed. Text in it is the server's own, as it came.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    #[error("no `tokio` runtime drives the call")]
-    NoRuntime,
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     #[error("the request cannot be encoded")]
     Encode(#[source] serde_json::Error),
-    #[error("TLS cannot be set up")]
-    Tls(#[source] rustls::Error),
-    #[error("the HTTP client cannot be set up")]
-    Client(#[source] reqwest::Error),
     #[error("cannot connect")]
     Connect(#[source] reqwest::Error),
     #[error("no connection after {after:?}")]

@@ -8,7 +8,7 @@ const MASK: &str = "***";
 /// A text that is shown as `***`, whoever asks.
 ///
 /// ```
-/// use rustagents_providers::openai::Secret;
+/// use rustagents_http::Secret;
 /// assert_eq!(format!("{:?}", Secret::new("sk-made-up")), "***");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -21,12 +21,12 @@ impl Secret {
     }
 
     /// The text, for the one header that holds it.
-    pub(super) fn expose(&self) -> &str {
+    pub fn expose(&self) -> &str {
         &self.0
     }
 
     /// `text` without the secret.
-    pub(super) fn masked_in(&self, text: &str) -> String {
+    pub fn masked_in(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
         }
@@ -35,7 +35,7 @@ impl Secret {
 
     /// The start of a text, without the secret and without the start of it that
     /// the cut may have left.
-    pub(super) fn masked_in_part(&self, start: &str) -> String {
+    pub fn masked_in_part(&self, start: &str) -> String {
         let masked = self.masked_in(start);
         let parts = self.0.char_indices().rev().map(|(at, _)| self.0.get(..at));
         let mut parts = parts.flatten().filter(|part| !part.is_empty());
