@@ -46,7 +46,8 @@ pub struct ToolDeclaration {
     pub kind: ToolKind,
     /// Where the tool's name stands.
     pub at: Position,
-    /// Where what a call does stands: the statement of a `sql` tool.
+    /// Where what a call does stands: the statement of a `sql` tool, the words of
+    /// a `command` tool.
     pub does_at: Position,
 }
 
@@ -56,6 +57,8 @@ pub struct ToolDeclaration {
 pub enum ToolKind {
     /// `kind = "sql"`: runs one statement.
     Sql(SqlDeclaration),
+    /// `kind = "command"`: starts one program.
+    Command(CommandDeclaration),
 }
 
 /// One statement as a tool.
@@ -67,4 +70,49 @@ pub struct SqlDeclaration {
     pub sql: String,
     /// How many rows it must return or change.
     pub rows: Option<u64>,
+}
+
+/// One program as a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandDeclaration {
+    /// The program and its arguments, with placeholders.
+    pub command: Vec<CommandWord>,
+    /// What the program reads.
+    pub stdin: CommandInput,
+    /// The working folder, absolute; the file's folder where none is declared.
+    pub folder: PathBuf,
+    /// The variables of the environment: `NAME` or `NAME=VALUE`. `None` leaves
+    /// the choice to the tool.
+    pub env: Option<Vec<String>>,
+    /// What the program writes.
+    pub output: CommandOutput,
+}
+
+/// A part of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandWord {
+    /// A text: one argument of the program.
+    Always(String),
+    /// A list of texts: arguments that may be left out together.
+    Optional(Vec<String>),
+}
+
+/// What a program reads on standard input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandInput {
+    /// `"nothing"`.
+    #[default]
+    Nothing,
+    /// `"arguments"`: those of the call, as JSON.
+    Arguments,
+}
+
+/// What a program writes on standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandOutput {
+    /// `"text"`.
+    #[default]
+    Text,
+    /// `"json"`.
+    Json,
 }

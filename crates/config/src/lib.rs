@@ -7,7 +7,7 @@
 //! Reading order: `config` (the file), `declaration` (what it declares),
 //! `error` (what can be wrong with it); inside, `source` (offsets to places),
 //! `section` (a table, key by key), `quantity` (durations and sizes), `schema`
-//! (TOML to JSON), then `tool` and `limits`.
+//! (TOML to JSON), then `tool`, `command` and `limits`.
 //!
 //! Invariant: a key that nobody reads is an error, on every level.
 //!
@@ -18,6 +18,7 @@ mod config;
 mod declaration;
 mod error;
 
+mod command;
 mod limits;
 mod quantity;
 mod schema;
@@ -27,6 +28,7 @@ mod tool;
 
 pub use config::{Config, FILE_NAME, MAX_BYTES};
 pub use declaration::{
-    DataSource, ModelEntry, Position, SqlDeclaration, ToolDeclaration, ToolKind,
+    CommandDeclaration, CommandInput, CommandOutput, CommandWord, DataSource, ModelEntry, Position,
+    SqlDeclaration, ToolDeclaration, ToolKind,
 };
 pub use error::{ConfigError, Place};

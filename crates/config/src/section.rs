@@ -132,12 +132,28 @@ impl<'a> Field<'a> {
     pub(crate) fn words(&self) -> Result<&'a str, ConfigError> {
         let text = self.text()?;
         if text.trim().is_empty() {
-            return Err(ConfigError::Blank {
-                place: self.source.place(self.start),
-                key: self.key.to_owned(),
-            });
+            return Err(self.blank());
         }
         Ok(text)
+    }
+
+    /// The values of the list, each under the list's key.
+    pub(crate) fn items(&self) -> Result<Vec<Self>, ConfigError> {
+        let DeValue::Array(items) = self.value else {
+            return Err(self.wrong_type("an array"));
+        };
+        let items = items.iter().map(|item| Self {
+            value: item.get_ref(),
+            start: item.span().start,
+            ..*self
+        });
+        Ok(items.collect())
+    }
+
+    /// The list's values as texts.
+    pub(crate) fn texts(&self) -> Result<Vec<String>, ConfigError> {
+        let texts = self.items()?.into_iter();
+        texts.map(|item| item.text().map(str::to_owned)).collect()
     }
 
     /// The meaning of the value, which is one of the `known` words.
@@ -168,6 +184,13 @@ impl<'a> Field<'a> {
             let expected = if least == 0 { "0 or more" } else { "1 or more" };
             self.out_of_range(number.to_string(), expected)
         })
+    }
+
+    pub(crate) fn blank(&self) -> ConfigError {
+        ConfigError::Blank {
+            place: self.source.place(self.start),
+            key: self.key.to_owned(),
+        }
     }
 
     pub(crate) fn out_of_range(&self, found: String, expected: &'static str) -> ConfigError {

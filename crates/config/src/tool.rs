@@ -1,8 +1,11 @@
 //! `[tools.NAME]`: one declared tool.
 
+use std::path::Path;
+
 use rustagents_core::tool::{Approval, EffectClass, ToolSpec};
 
 use crate::{
+    command,
     declaration::{DataSource, SqlDeclaration, ToolDeclaration, ToolKind},
     error::ConfigError,
     quantity,
@@ -10,14 +13,25 @@ use crate::{
     section::{Field, Section},
 };
 
-/// What a kind of tool is: its keys beside the common ones, and what a tool
-/// does to the world that says nothing about it.
+/// What a kind of tool is.
 struct Kind {
     keys: &'static [&'static str],
+    /// The key that says what a call does.
+    does: &'static str,
+    /// What a tool does to the world that says nothing about it.
     effect: EffectClass,
+    read: fn(&Section<'_>, &str, &Around<'_>) -> Result<ToolKind, ConfigError>,
 }
 
-const KINDS: &[&str; 1] = &["sql"];
+/// What of the file tools are read with.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    pub(crate) data: &'a [DataSource],
+    /// The file's folder.
+    pub(crate) folder: &'a Path,
+}
+
+const KINDS: &[&str; 2] = &["sql", "command"];
 
 const SQL: Kind = Kind {
     keys: &[
@@ -33,15 +47,39 @@ const SQL: Kind = Kind {
         "sql",
         "rows",
     ],
+    does: "sql",
     // A statement that may write has to say so.
     effect: EffectClass::Repeatable,
+    read: |section, name, around| sql(section, name, around.data).map(ToolKind::Sql),
 };
 
-/// The tool that `field` of `tools` declares, on one of the `data` sources.
+const COMMAND: Kind = Kind {
+    keys: &[
+        "kind",
+        "description",
+        "arguments",
+        "effect",
+        "approval",
+        "ask",
+        "timeout",
+        "max_output_bytes",
+        "command",
+        "stdin",
+        "folder",
+        "env",
+        "output",
+    ],
+    does: "command",
+    // A program that changes nothing has to say so.
+    effect: EffectClass::Once,
+    read: |section, _, around| command::read(section, around.folder).map(ToolKind::Command),
+};
+
+/// The tool that `field` of `tools` declares.
 pub(crate) fn read<'a>(
     tools: &Section<'a>,
     field: Field<'a>,
-    data: &[DataSource],
+    around: Around<'_>,
 ) -> Result<ToolDeclaration, ConfigError> {
     let name = field.key;
     if !ToolSpec::is_valid_name(name) {
@@ -53,17 +91,17 @@ pub(crate) fn read<'a>(
     }
     let section = tools.child(field)?;
     let kind = match section.field("kind") {
-        Some(kind) => kind.word(KINDS, [&SQL])?,
+        Some(kind) => kind.word(KINDS, [&SQL, &COMMAND])?,
         None => &SQL,
     };
     section.only(kind.keys)?;
     section.require("kind")?;
-    let does = section.require("sql")?;
+    let does = section.require(kind.does)?;
     let ask = section.field("ask");
     Ok(ToolDeclaration {
         spec: spec(&section, name, kind)?,
         ask: ask.map(|ask| ask.words().map(str::to_owned)).transpose()?,
-        kind: ToolKind::Sql(sql(&section, name, data)?),
+        kind: (kind.read)(&section, name, &around)?,
         at: field.source.position(field.key_start),
         does_at: does.at(),
     })
