@@ -45,7 +45,7 @@ const KEPT: &[(&str, &[&str])] = &[
     ("reqwest", &["providers"]),
     ("rowan", &["syntax"]),
     ("rusqlite", &["store-sqlite", "tools"]),
-    ("rustix", &["cli"]),
+    ("rustix", &["cli", "tools"]),
     ("rustls", &["providers"]),
     ("schemars", &["agent"]),
     (
