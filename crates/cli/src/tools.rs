@@ -2,11 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rustagents_config::{Config, DataSource, Position, SqlDeclaration, ToolDeclaration, ToolKind};
+use rustagents_config::{
+    CommandDeclaration, CommandInput, CommandOutput, CommandWord, Config, DataSource, Position,
+    SqlDeclaration, ToolDeclaration, ToolKind,
+};
 use rustagents_core::tool::Tool;
 use rustagents_runtime::Capabilities;
 use rustagents_tools::{
     DeclarationError,
+    command::{self, CommandTool, Environment, Word},
     sql::{DataError, Database, Declaration, Rehearsal, SqlTool},
 };
 
@@ -41,7 +45,7 @@ pub(crate) fn add(
         sources.insert(declared.name.as_str(), source);
     }
     for declared in &config.tools {
-        let tool = tool(declared, &sources)
+        let tool = tool(config, declared, &sources)
             .map_err(|error| Failure::of(&error).at(place(declared.does_at)))?;
         capabilities.tool(tool);
     }
@@ -49,6 +53,7 @@ pub(crate) fn add(
 }
 
 fn tool(
+    config: &Config,
     declared: &ToolDeclaration,
     sources: &BTreeMap<&str, Source>,
 ) -> Result<Arc<dyn Tool>, DeclarationError> {
@@ -59,8 +64,42 @@ fn tool(
                 name: sql.data.clone(),
             }),
         },
+        ToolKind::Command(command) => Ok(Arc::new(command_tool(config, declared, command)?)),
         _ => Err(DeclarationError::Kind),
     }
+}
+
+/// The variables are read here, so that a tool gets those that it declares and
+/// knows of no others.
+fn command_tool(
+    config: &Config,
+    declared: &ToolDeclaration,
+    command: &CommandDeclaration,
+) -> Result<CommandTool, DeclarationError> {
+    let inherited = |name: &str| std::env::var_os(name);
+    let words = command.command.iter().map(|word| match word {
+        CommandWord::Always(word) => Word::Always(word.clone()),
+        CommandWord::Optional(words) => Word::Optional(words.clone()),
+    });
+    CommandTool::new(command::Declaration {
+        spec: declared.spec.clone(),
+        ask: declared.ask.clone(),
+        command: words.collect(),
+        stdin: match command.stdin {
+            CommandInput::Nothing => command::Stdin::Nothing,
+            CommandInput::Arguments => command::Stdin::Arguments,
+        },
+        base: config.folder.clone(),
+        folder: command.folder.clone(),
+        environment: match &command.env {
+            Some(entries) => Environment::select(entries, inherited)?,
+            None => Environment::select(&Environment::USUAL, inherited)?,
+        },
+        output: match command.output {
+            CommandOutput::Text => command::Output::Text,
+            CommandOutput::Json => command::Output::Json,
+        },
+    })
 }
 
 impl Source {

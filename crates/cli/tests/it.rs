@@ -10,6 +10,7 @@
 
 mod architecture;
 mod bench;
+mod command_tool;
 mod contract;
 mod errors;
 mod explain;

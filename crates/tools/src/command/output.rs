@@ -71,37 +71,37 @@ impl Report {
     }
 
     fn whatever(self, ended: &Ended<'_>) -> Value {
-        let mut result = ended.frame();
-        if !ended.head.over {
-            let mut whole = result.clone();
-            match (self.output, ended.json()) {
-                (Output::Json, Ok(value)) => {
-                    whole.insert("output".into(), value);
-                }
-                (output, json) => {
-                    if let (Output::Json, Err(reason)) = (output, json) {
-                        result.insert("error".into(), reason.into());
-                    }
-                    whole.clone_from(&result);
-                    whole.insert("stdout".into(), ended.whole());
-                }
-            }
-            let whole = Value::Object(whole);
-            if whole.to_string().len() <= self.limit {
-                return whole;
-            }
+        let mut frame = ended.frame();
+        if ended.head.over {
+            return self.cut(frame, ended);
         }
-        self.cut(result, ended)
+        let json = (self.output == Output::Json).then(|| ended.json());
+        let (key, content) = match json {
+            Some(Ok(value)) => ("output", value),
+            // A program that fails need not write what it would have.
+            Some(Err(reason)) if ended.status.success() => {
+                frame.insert("error".into(), reason.into());
+                ("stdout", ended.whole())
+            }
+            _ => ("stdout", ended.whole()),
+        };
+        let mut whole = frame.clone();
+        whole.insert(key.into(), content);
+        let whole = Value::Object(whole);
+        if whole.to_string().len() <= self.limit {
+            return whole;
+        }
+        self.cut(frame, ended)
     }
 
     /// The result with as much of the output as there is room for.
-    fn cut(self, mut result: Map<String, Value>, ended: &Ended<'_>) -> Value {
-        result.insert("truncated".into(), true.into());
-        result.insert("stdout".into(), "".into());
-        let taken = Value::Object(result.clone()).to_string().len();
+    fn cut(self, mut frame: Map<String, Value>, ended: &Ended<'_>) -> Value {
+        frame.insert("truncated".into(), true.into());
+        frame.insert("stdout".into(), "".into());
+        let taken = Value::Object(frame.clone()).to_string().len();
         let room = self.limit.saturating_sub(taken);
-        result.insert("stdout".into(), ended.part(room));
-        Value::Object(result)
+        frame.insert("stdout".into(), ended.part(room));
+        Value::Object(frame)
     }
 
     pub(super) fn too_large(self) -> ToolError {

@@ -65,6 +65,9 @@ async fn json_is_read_strictly() {
             json!({ "status": 0, "stdout": text, "error": message })
         );
     }
+    let [_, writes] = desk.both("exit 4").map(json);
+    let result = call(writes, json!({})).await.unwrap();
+    assert_eq!(result, json!({ "status": 4, "stdout": "" }));
 }
 
 #[tokio::test]
