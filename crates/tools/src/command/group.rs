@@ -1,15 +1,27 @@
 //! A program and everything that it starts: one process group.
 
-use std::{io, process::ExitStatus};
+use std::{io, process::ExitStatus, time::Duration};
 
 use rustix::{
     io::Errno,
-    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+    process::{
+        Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+    },
 };
 use tokio::{
     process::{Child, Command},
     signal::unix::{self, SignalKind},
+    time,
 };
+
+use super::system;
+
+/// How long is waited for killed processes to be gone, which takes the system a
+/// moment.
+const DYING: Duration = Duration::from_millis(500);
+
+/// How often they are looked at meanwhile.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The group of a program that was started. What is left of it is killed when
 /// this is dropped.
@@ -77,12 +89,26 @@ impl Group {
         }
     }
 
-    /// Kills what is left of the group, and says how the program ended, which
-    /// it must have done.
+    /// Kills what is left of the group, waits until it is gone, and says how the
+    /// program ended, which it must have done.
     pub(super) async fn reap(&mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         self.reaped = true;
-        self.child.wait().await
+        let status = self.child.wait().await;
+        let gone = async {
+            while self.is_listed() {
+                time::sleep(PAUSE).await;
+            }
+        };
+        let _ = time::timeout(DYING, gone).await;
+        status
+    }
+
+    /// Whether a process has the group's number that has not ended. To look is
+    /// safe: it signals nobody, whoever has the number by now.
+    fn is_listed(&self) -> bool {
+        test_kill_process_group(self.pid).is_ok()
+            && !system::is_over(self.pid.as_raw_nonzero().get())
     }
 }
 

@@ -52,6 +52,14 @@ pub(super) fn all() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
+/// Whether all processes of a group have ended, and are only listed because
+/// nobody asked for their status yet. Not where none is listed.
+pub(super) fn is_over(group: i32) -> bool {
+    let members = all().filter_map(Process::with);
+    let mut members = members.filter(|process| process.group == group).peekable();
+    members.peek().is_some() && !members.any(Process::is_running)
+}
+
 /// Whether a process was started with the variable `name` set to `value`.
 pub(super) fn has_variable(number: i32, name: &str, value: &str) -> bool {
     let bytes = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();

@@ -12,6 +12,7 @@ use rustagents_core::{
     tool::{Executed, Tool, ToolContext, ToolErrorKind},
 };
 use rustagents_tools::command::{CommandTool, Declaration, Stdin};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
 use super::process::{Desk, at_work, call, context, failed, until};
@@ -105,11 +106,18 @@ async fn a_program_that_ends_leaves_nothing() {
 #[tokio::test]
 async fn a_process_that_left_the_group_does_not_hold_the_call_up() {
     let desk = Desk::new();
-    let [_, writes] = desk.both("setsid sleep 5 & echo done");
-    let began = Instant::now();
-    let result = call(writes, json!({})).await.unwrap();
-    assert_eq!(result["stdout"], "done\n");
-    assert!(began.elapsed() < Duration::from_secs(4));
+    let script = "setsid sh -c 'echo $$ > pid; exec sleep 300' & \
+                  while ! [ -s pid ]; do sleep 0.01; done; echo done";
+    for declaration in desk.both(script) {
+        let began = Instant::now();
+        let result = call(declaration, json!({})).await.unwrap();
+        assert_eq!(result["stdout"], "done\n");
+        assert!(began.elapsed() < Duration::from_secs(4));
+        let left = desk.number("pid");
+        assert_eq!(at_work(left), 1, "it is not followed");
+        kill_process_group(Pid::from_raw(left).unwrap(), Signal::KILL).unwrap();
+        fs::remove_file(desk.path().join("pid")).unwrap();
+    }
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ use rustagents_store::{
 };
 use rustagents_testkit::drive;
 use rustagents_tools::command::{CommandTool, IDEMPOTENCY_KEY};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use super::process::{Desk, at_work, at_work_in, context, failed, until};
@@ -87,8 +88,8 @@ impl Orphan {
 
     /// Nothing is left, whatever a test expected.
     fn clean(mut self) {
-        let group = rustix::process::Pid::from_raw(self.group()).unwrap();
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let group = Pid::from_raw(self.group()).unwrap();
+        let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
     }
 }
