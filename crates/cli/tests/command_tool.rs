@@ -204,6 +204,35 @@ timeout = "10m""#;
 }
 
 #[test]
+fn a_run_killed_at_any_of_its_writes_starts_its_program_once() {
+    let tool = r#"command = ["sh", "-c", "echo began >> began; sleep 0.05"]"#;
+    for side in ["before", "after"] {
+        for write in 1.. {
+            let mut desk = desk(tool, "x");
+            desk.set_fault(Some(format!("{side}:{write}")));
+            let mut said = desk.rag(RUN);
+            desk.set_fault(None);
+            if said.status.is_some() {
+                assert_eq!(said.status, Some(0), "{said:?}");
+                assert!(write > 8, "the run made {} writes", write - 1);
+                break;
+            }
+            said = desk.resume(&[]);
+            if said.status == Some(2) && said.code() == "RAG0401" {
+                said = desk.rag(RUN);
+            }
+            if said.status == Some(3) {
+                let call = said.interrupts()[0]["call"].as_str().unwrap().to_owned();
+                said = desk.resume(&["--not-done".to_owned(), call]);
+            }
+            assert_eq!(said.status, Some(0), "{side}:{write}: {said:?}");
+            let began = fs::read_to_string(desk.path().join("began")).unwrap_or_default();
+            assert!(began.lines().count() <= 1, "{side}:{write}: {began}");
+        }
+    }
+}
+
+#[test]
 fn ctrl_c_ends_the_program_and_the_thread_can_be_resumed() {
     let desk = desk(LONG, "x");
     let (run, processes) = inside_the_program(&desk);

@@ -85,9 +85,11 @@ impl Orphan {
         fs::write(desk.path().join("go"), "").unwrap();
         self.child.wait().unwrap();
     }
+}
 
-    /// Nothing is left, whatever a test expected.
-    fn clean(mut self) {
+/// Nothing is left, whatever a test expected.
+impl Drop for Orphan {
+    fn drop(&mut self) {
         let group = Pid::from_raw(self.group()).unwrap();
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
@@ -174,7 +176,6 @@ async fn what_still_runs_is_waited_for_and_then_ended() {
     look(&desk, orphan.trace.clone(), context()).await;
     assert!(began.elapsed() >= SHORT, "{:?}", began.elapsed());
     assert_eq!(at_work(orphan.group()), 0);
-    orphan.clean();
 }
 
 #[tokio::test]
@@ -199,7 +200,6 @@ async fn what_an_ended_program_left_in_its_group_is_ended() {
     until("one is left", || at_work(orphan.group()) == 1);
     look(&desk, orphan.trace.clone(), context()).await;
     assert_eq!(at_work(orphan.group()), 0);
-    orphan.clean();
 }
 
 #[tokio::test]
@@ -236,7 +236,6 @@ async fn a_group_that_is_not_proven_to_be_the_calls_is_left_alone() {
     };
     look(&desk, orphan.trace.clone(), other).await;
     assert_eq!(at_work(group), 1);
-    orphan.clean();
 }
 
 #[tokio::test]
@@ -251,5 +250,4 @@ async fn a_cancelled_look_leaves_everything_as_it_is() {
     };
     look(&desk, orphan.trace.clone(), context).await;
     assert!(at_work(orphan.group()) >= 1);
-    orphan.clean();
 }
