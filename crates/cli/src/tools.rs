@@ -4,11 +4,15 @@ mod http;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use rustagents_config::{Config, DataSource, Position, SqlDeclaration, ToolDeclaration, ToolKind};
+use rustagents_config::{
+    CommandDeclaration, CommandInput, CommandOutput, CommandWord, Config, DataSource, Position,
+    SqlDeclaration, ToolDeclaration, ToolKind,
+};
 use rustagents_core::tool::Tool;
 use rustagents_runtime::Capabilities;
 use rustagents_tools::{
     DeclarationError,
+    command::{self, CommandTool, Environment, Word},
     sql::{DataError, Database, Declaration, Rehearsal, SqlTool},
 };
 
@@ -45,9 +49,11 @@ pub(crate) fn add(
     }
     for declared in &config.tools {
         let tool =
-            tool(declared, &sources, care, place).map_err(|failure| match failure.place {
-                Some(_) => failure,
-                None => failure.at(place(declared.does_at)),
+            tool(config, declared, &sources, care, place).map_err(|failure| {
+                match failure.place {
+                    Some(_) => failure,
+                    None => failure.at(place(declared.does_at)),
+                }
             })?;
         capabilities.tool(tool);
     }
@@ -55,6 +61,7 @@ pub(crate) fn add(
 }
 
 fn tool(
+    config: &Config,
     declared: &ToolDeclaration,
     sources: &BTreeMap<&str, Source>,
     care: Care,
@@ -71,8 +78,44 @@ fn tool(
             })),
         },
         ToolKind::Http(request) => Ok(Arc::new(http::tool(declared, request, care, place)?)),
+        ToolKind::Command(command) => command_tool(config, declared, command)
+            .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
+            .map_err(|error| Failure::of(&error)),
         _ => Err(Failure::of(&DeclarationError::Kind)),
     }
+}
+
+/// The variables are read here, so that a tool gets those that it declares and
+/// knows of no others.
+fn command_tool(
+    config: &Config,
+    declared: &ToolDeclaration,
+    command: &CommandDeclaration,
+) -> Result<CommandTool, DeclarationError> {
+    let inherited = |name: &str| std::env::var_os(name);
+    let words = command.command.iter().map(|word| match word {
+        CommandWord::Always(word) => Word::Always(word.clone()),
+        CommandWord::Optional(words) => Word::Optional(words.clone()),
+    });
+    CommandTool::new(command::Declaration {
+        spec: declared.spec.clone(),
+        ask: declared.ask.clone(),
+        command: words.collect(),
+        stdin: match command.stdin {
+            CommandInput::Nothing => command::Stdin::Nothing,
+            CommandInput::Arguments => command::Stdin::Arguments,
+        },
+        base: config.folder.clone(),
+        folder: command.folder.clone(),
+        environment: match &command.env {
+            Some(entries) => Environment::select(entries, inherited)?,
+            None => Environment::select(&Environment::USUAL, inherited)?,
+        },
+        output: match command.output {
+            CommandOutput::Text => command::Output::Text,
+            CommandOutput::Json => command::Output::Json,
+        },
+    })
 }
 
 impl Source {

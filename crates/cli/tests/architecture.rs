@@ -49,10 +49,10 @@ const KEPT: &[(&str, &[&str])] = &[
     ("reqwest", &["http", "providers", "tools"]),
     ("rowan", &["syntax"]),
     ("rusqlite", &["store-sqlite", "tools"]),
-    ("rustix", &["cli"]),
-    ("rustyline", &["cli"]),
+    ("rustix", &["cli", "tools"]),
     ("rustls", &["http"]),
     ("rustls-platform-verifier", &["http"]),
+    ("rustyline", &["cli"]),
     ("schemars", &["agent"]),
     (
         "tokio",

@@ -11,6 +11,7 @@
 mod architecture;
 mod bench;
 mod cancelling;
+mod command_tool;
 mod contract;
 mod errors;
 mod explain;

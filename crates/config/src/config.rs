@@ -103,7 +103,8 @@ impl Config {
             data_source(section, field, &folder)
         })?;
         let tools = list(&top, "tools", |section, field| {
-            tool::read(section, field, &data)
+            let (data, folder) = (&*data, &*folder);
+            tool::read(section, field, tool::Around { data, folder })
         })?;
         let limits = match top.field("limits") {
             Some(field) => limits::read(&top.child(field)?)?,

@@ -47,7 +47,7 @@ pub struct ToolDeclaration {
     /// Where the tool's name stands.
     pub at: Position,
     /// Where what a call does stands: the statement of a `sql` tool, the URL of
-    /// an `http` tool.
+    /// an `http` tool, the words of a `command` tool.
     pub does_at: Position,
 }
 
@@ -59,6 +59,8 @@ pub enum ToolKind {
     Sql(SqlDeclaration),
     /// `kind = "http"`: sends one request.
     Http(HttpDeclaration),
+    /// `kind = "command"`: starts one program.
+    Command(CommandDeclaration),
 }
 
 /// One statement as a tool.
@@ -112,4 +114,49 @@ pub enum HeaderText {
         /// What stands before its value.
         prefix: String,
     },
+}
+
+/// One program as a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandDeclaration {
+    /// The program and its arguments, with placeholders.
+    pub command: Vec<CommandWord>,
+    /// What the program reads.
+    pub stdin: CommandInput,
+    /// The working folder, absolute; the file's folder where none is declared.
+    pub folder: PathBuf,
+    /// The variables of the environment: `NAME` or `NAME=VALUE`. `None` leaves
+    /// the choice to the tool.
+    pub env: Option<Vec<String>>,
+    /// What the program writes.
+    pub output: CommandOutput,
+}
+
+/// A part of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandWord {
+    /// A text: one argument of the program.
+    Always(String),
+    /// A list of texts: arguments that may be left out together.
+    Optional(Vec<String>),
+}
+
+/// What a program reads on standard input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandInput {
+    /// `"nothing"`.
+    #[default]
+    Nothing,
+    /// `"arguments"`: those of the call, as JSON.
+    Arguments,
+}
+
+/// What a program writes on standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandOutput {
+    /// `"text"`.
+    #[default]
+    Text,
+    /// `"json"`.
+    Json,
 }

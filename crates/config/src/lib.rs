@@ -7,13 +7,14 @@
 //! Reading order: `config` (the file), `declaration` (what it declares),
 //! `error` (what can be wrong with it); inside, `source` (offsets to places),
 //! `section` (a table, key by key), `quantity` (durations and sizes), `schema`
-//! (TOML to JSON), then `tool`, `http` and `limits`.
+//! (TOML to JSON), then `tool`, `http`, `command` and `limits`.
 //!
 //! Invariant: a key that nobody reads is an error, on every level.
 //!
 //! Invariant: this crate opens the configuration file and nothing else. What a
 //! model specification or a statement means is decided elsewhere.
 
+mod command;
 mod config;
 mod declaration;
 mod error;
@@ -27,7 +28,7 @@ mod tool;
 
 pub use config::{Config, FILE_NAME, MAX_BYTES};
 pub use declaration::{
-    DataSource, HeaderDeclaration, HeaderText, HttpDeclaration, ModelEntry, Position,
-    SqlDeclaration, ToolDeclaration, ToolKind,
+    CommandDeclaration, CommandInput, CommandOutput, CommandWord, DataSource, HeaderDeclaration,
+    HeaderText, HttpDeclaration, ModelEntry, Position, SqlDeclaration, ToolDeclaration, ToolKind,
 };
 pub use error::{ConfigError, Place};

@@ -126,12 +126,28 @@ impl<'a> Field<'a> {
     pub(crate) fn words(&self) -> Result<&'a str, ConfigError> {
         let text = self.text()?;
         if text.trim().is_empty() {
-            return Err(ConfigError::Blank {
-                place: self.source.place(self.start),
-                key: self.key.to_owned(),
-            });
+            return Err(self.blank());
         }
         Ok(text)
+    }
+
+    /// The values of the list, each under the list's key.
+    pub(crate) fn items(&self) -> Result<Vec<Self>, ConfigError> {
+        let DeValue::Array(items) = self.value else {
+            return Err(self.wrong_type("an array"));
+        };
+        let items = items.iter().map(|item| Self {
+            value: item.get_ref(),
+            start: item.span().start,
+            ..*self
+        });
+        Ok(items.collect())
+    }
+
+    /// The list's values as texts.
+    pub(crate) fn texts(&self) -> Result<Vec<String>, ConfigError> {
+        let texts = self.items()?.into_iter();
+        texts.map(|item| item.text().map(str::to_owned)).collect()
     }
 
     /// The meaning of the value, which is one of the `known` words.
@@ -174,18 +190,18 @@ impl<'a> Field<'a> {
 
     /// The value as a list of texts that say something.
     pub(crate) fn list(&self) -> Result<Vec<String>, ConfigError> {
-        let DeValue::Array(items) = self.value else {
-            return Err(self.wrong_type("an array"));
-        };
-        let items = items.iter().map(|item| {
-            let item = Self {
-                value: item.get_ref(),
-                start: item.span().start,
-                ..*self
-            };
-            item.words().map(str::to_owned)
-        });
-        items.collect()
+        let items = self.items()?;
+        items
+            .iter()
+            .map(|item| item.words().map(str::to_owned))
+            .collect()
+    }
+
+    pub(crate) fn blank(&self) -> ConfigError {
+        ConfigError::Blank {
+            place: self.source.place(self.start),
+            key: self.key.to_owned(),
+        }
     }
 
     pub(crate) fn out_of_range(&self, found: String, expected: &'static str) -> ConfigError {

@@ -1,8 +1,11 @@
 //! `[tools.NAME]`: one declared tool.
 
+use std::path::Path;
+
 use rustagents_core::tool::{Approval, EffectClass, ToolSpec};
 
 use crate::{
+    command,
     declaration::{DataSource, SqlDeclaration, ToolDeclaration, ToolKind},
     error::ConfigError,
     http, quantity,
@@ -19,10 +22,18 @@ struct Kind {
     /// What a tool does to the world that says nothing about it.
     effect: fn(&Section<'_>) -> Result<EffectClass, ConfigError>,
     /// What the kind's own keys declare.
-    read: fn(&Section<'_>, &str, &[DataSource]) -> Result<ToolKind, ConfigError>,
+    read: fn(&Section<'_>, &str, &Around<'_>) -> Result<ToolKind, ConfigError>,
 }
 
-const KINDS: &[&str; 2] = &["sql", "http"];
+/// What of the file tools are read with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around<'a> {
+    pub(crate) data: &'a [DataSource],
+    /// The file's folder.
+    pub(crate) folder: &'a Path,
+}
+
+const KINDS: &[&str; 3] = &["sql", "http", "command"];
 
 const SQL: Kind = Kind {
     keys: &[
@@ -41,7 +52,7 @@ const SQL: Kind = Kind {
     does: "sql",
     // A statement that may write has to say so.
     effect: |_| Ok(EffectClass::Repeatable),
-    read: |section, name, data| sql(section, name, data).map(ToolKind::Sql),
+    read: |section, name, around| sql(section, name, around.data).map(ToolKind::Sql),
 };
 
 const HTTP: Kind = Kind {
@@ -66,11 +77,33 @@ const HTTP: Kind = Kind {
     read: |section, _, _| http::read(section).map(ToolKind::Http),
 };
 
-/// The tool that `field` of `tools` declares, on one of the `data` sources.
+const COMMAND: Kind = Kind {
+    keys: &[
+        "kind",
+        "description",
+        "arguments",
+        "effect",
+        "approval",
+        "ask",
+        "timeout",
+        "max_output_bytes",
+        "command",
+        "stdin",
+        "folder",
+        "env",
+        "output",
+    ],
+    does: "command",
+    // A program that changes nothing has to say so.
+    effect: |_| Ok(EffectClass::Once),
+    read: |section, _, around| command::read(section, around.folder).map(ToolKind::Command),
+};
+
+/// The tool that `field` of `tools` declares.
 pub(crate) fn read<'a>(
     tools: &Section<'a>,
     field: Field<'a>,
-    data: &[DataSource],
+    around: Around<'_>,
 ) -> Result<ToolDeclaration, ConfigError> {
     let name = field.key;
     if !ToolSpec::is_valid_name(name) {
@@ -82,14 +115,16 @@ pub(crate) fn read<'a>(
     }
     let section = tools.child(field)?;
     // Which other keys there may be depends on it.
-    let kind = section.require("kind")?.word(KINDS, [&SQL, &HTTP])?;
+    let kind = section
+        .require("kind")?
+        .word(KINDS, [&SQL, &HTTP, &COMMAND])?;
     section.only(kind.keys)?;
     let does = section.require(kind.does)?;
     let ask = section.field("ask");
     Ok(ToolDeclaration {
         spec: spec(&section, name, kind)?,
         ask: ask.map(|ask| ask.words().map(str::to_owned)).transpose()?,
-        kind: (kind.read)(&section, name, data)?,
+        kind: (kind.read)(&section, name, &around)?,
         at: field.source.position(field.key_start),
         does_at: does.at(),
     })

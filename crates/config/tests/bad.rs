@@ -564,6 +564,129 @@ fn tools_are_what_they_cannot_be() {
     ]);
 }
 
+/// A file with one good command, whose line 6 is `line`.
+fn with_command(line: &str) -> String {
+    format!(
+        r#"[tools.convert]
+kind = "command"
+description = "Convert."
+arguments = {{ type = "object" }}
+command = ["convert"]
+{line}
+"#
+    )
+}
+
+/// The same file, with another command.
+fn with_changed_command(command: &str) -> String {
+    with_command("").replace("[\"convert\"]", command)
+}
+
+#[test]
+fn commands_lack_something_or_have_too_much() {
+    check(vec![
+        case(
+            with_command("").replace("command = [", "comand = ["),
+            ConfigValue,
+            "unknown key `comand` in `[tools.convert]`",
+            (5, 1),
+            "did you mean `command`?",
+        ),
+        case(
+            with_command("").replace("command = [\"convert\"]", ""),
+            ConfigValue,
+            "`[tools.convert]` has no `command`",
+            (1, 8),
+            "add `command` to `[tools.convert]`",
+        ),
+        case(
+            with_command("sql = \"SELECT 1\""),
+            ConfigValue,
+            "unknown key `sql` in `[tools.convert]`",
+            (6, 1),
+            "it may be `kind`, `description`, `arguments`, `effect`, `approval`, `ask`, \
+             `timeout`, `max_output_bytes`, `command`, `stdin`, `folder`, `env`, `output`",
+        ),
+        case(
+            with_tool("command = [\"convert\"]"),
+            ConfigValue,
+            "unknown key `command` in `[tools.refund]`",
+            (9, 1),
+            "it may be `kind`, `description`, `arguments`, `effect`, `approval`, `ask`, \
+             `timeout`, `max_output_bytes`, `data`, `sql`, `rows`",
+        ),
+    ]);
+}
+
+#[test]
+fn commands_say_what_they_cannot() {
+    check(vec![
+        case(
+            with_changed_command("\"convert\""),
+            ConfigValue,
+            "`command` is a string, not an array",
+            (5, 11),
+            None,
+        ),
+        case(
+            with_changed_command("[]"),
+            ConfigValue,
+            "`command` is empty",
+            (5, 11),
+            None,
+        ),
+        case(
+            with_changed_command("[\"convert\", 5]"),
+            ConfigValue,
+            "`command` is an integer, not a string or an array of strings",
+            (5, 23),
+            None,
+        ),
+        case(
+            with_changed_command("[\"convert\", [\"a\", [\"b\"]]]"),
+            ConfigValue,
+            "`command` is an array, not a string",
+            (5, 29),
+            None,
+        ),
+        case(
+            with_command("stdin = \"argument\""),
+            ConfigValue,
+            "`stdin` cannot be `argument`",
+            (6, 9),
+            "did you mean `arguments`?",
+        ),
+        case(
+            with_command("output = \"xml\""),
+            ConfigValue,
+            "`output` cannot be `xml`",
+            (6, 10),
+            "it may be `text`, `json`",
+        ),
+        case(
+            with_command("folder = \"\""),
+            ConfigValue,
+            "`folder` is empty",
+            (6, 10),
+            None,
+        ),
+        case(
+            with_command("env = \"PATH\""),
+            ConfigValue,
+            "`env` is a string, not an array",
+            (6, 7),
+            None,
+        ),
+        case(
+            with_command("env = [\"PATH\", 1]"),
+            ConfigValue,
+            "`env` is an integer, not a string",
+            (6, 16),
+            None,
+        ),
+    ]);
+}
+
 #[test]
 fn schemas_that_are_not_json_schemas_of_objects() {
     let arguments = |toml: &str| with_changed_tool("{ type = \"object\" }", toml);

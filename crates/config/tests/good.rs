@@ -3,8 +3,8 @@
 use std::{path::Path, time::Duration};
 
 use rustagents_config::{
-    Config, HeaderDeclaration, HeaderText, HttpDeclaration, Position, SqlDeclaration,
-    ToolDeclaration, ToolKind,
+    CommandDeclaration, CommandInput, CommandOutput, CommandWord, Config, HeaderDeclaration,
+    HeaderText, HttpDeclaration, Position, SqlDeclaration, ToolDeclaration, ToolKind,
 };
 use rustagents_core::{
     budget::Limits,
@@ -308,4 +308,68 @@ fn durations_and_sizes_have_units_or_are_plain_numbers() {
     ] {
         assert_eq!(size(text), bytes, "{text}");
     }
+}
+
+/// The one tool of a file with these lines, and its command.
+fn command(lines: &str) -> (ToolDeclaration, CommandDeclaration) {
+    let source = format!(
+        "[tools.convert]\nkind = \"command\"\ndescription = \"x\"\n\
+         arguments = {{ type = \"object\" }}\n{lines}"
+    );
+    let config = Config::parse(Path::new("/shop/rustagents.toml"), &source).unwrap();
+    let tool = config.tools[0].clone();
+    let ToolKind::Command(command) = tool.kind.clone() else {
+        unreachable!("not a command: {tool:?}");
+    };
+    (tool, command)
+}
+
+#[test]
+fn a_command_that_says_nothing_more_changes_something_and_reads_nothing() {
+    let (tool, command) = command("command = [\"convert\"]");
+    assert_eq!(tool.spec.effect, EffectClass::Once);
+    let place = Position {
+        line: 5,
+        column: 11,
+    };
+    assert_eq!(tool.does_at, place);
+    let expected = CommandDeclaration {
+        command: vec![CommandWord::Always("convert".into())],
+        stdin: CommandInput::Nothing,
+        folder: "/shop".into(),
+        env: None,
+        output: CommandOutput::Text,
+    };
+    assert_eq!(command, expected);
+}
+
+#[test]
+fn a_command_keeps_what_it_says() {
+    let lines = r#"
+        command = ["convert", ["--size", "{{ size }}"], "--", "{{ file }}", ""]
+        stdin = "arguments"
+        folder = "work"
+        env = ["PATH", "MODE=fast"]
+        output = "json"
+        effect = "repeatable"
+        timeout = "5s"
+    "#;
+    let (tool, command) = command(lines);
+    assert_eq!(tool.spec.effect, EffectClass::Repeatable);
+    assert_eq!(tool.spec.timeout, Duration::from_secs(5));
+    let always = |word: &str| CommandWord::Always(word.into());
+    let expected = CommandDeclaration {
+        command: vec![
+            always("convert"),
+            CommandWord::Optional(vec!["--size".into(), "{{ size }}".into()]),
+            always("--"),
+            always("{{ file }}"),
+            always(""),
+        ],
+        stdin: CommandInput::Arguments,
+        folder: "/shop/work".into(),
+        env: Some(vec!["PATH".into(), "MODE=fast".into()]),
+        output: CommandOutput::Json,
+    };
+    assert_eq!(command, expected);
 }

@@ -204,6 +204,47 @@ pub enum DeclarationError {
         /// The declared arguments.
         known: Vec<String>,
     },
+    /// A command without a program, or with one that is not fixed.
+    #[error("the program cannot be `{found}`")]
+    Program {
+        /// The first word of the command.
+        found: String,
+    },
+    /// An argument of a program can hold no zero byte.
+    #[error("a word of the command holds a zero byte")]
+    WordWithZeroByte,
+    /// A `{{` without its end.
+    #[error("`{found}` has no `}}}}`")]
+    Placeholder {
+        /// The word from there.
+        found: String,
+    },
+    /// A placeholder that no argument fills.
+    #[error("the command uses `{name}`, which is not an argument")]
+    UnknownPlaceholder {
+        /// What stands in it.
+        name: String,
+        /// The declared arguments.
+        known: Vec<String>,
+    },
+    /// A word that must be there, with an argument that need not.
+    #[error("the argument `{name}` may be missing, and the command needs it")]
+    OptionalPlaceholder {
+        /// The argument's name.
+        name: String,
+    },
+    /// A value among the text of a script, which could change the script.
+    #[error("a script of `{shell}` cannot hold a placeholder")]
+    Script {
+        /// The program that reads the script.
+        shell: String,
+    },
+    /// What names no variable of the environment.
+    #[error("`{found}` is not a variable of the environment")]
+    Variable {
+        /// The entry as it is written.
+        found: String,
+    },
 }
 
 impl Coded for DeclarationError {
@@ -224,7 +265,8 @@ impl Coded for DeclarationError {
             Self::Parameter { .. } => Some("name it after an argument, such as `:order`".into()),
             Self::UnknownParameter { known, .. }
             | Self::UnknownVariable { known, .. }
-            | Self::UnknownUrlVariable { known, .. } => Some(arguments(known)),
+            | Self::UnknownUrlVariable { known, .. }
+            | Self::UnknownPlaceholder { known, .. } => Some(arguments(known)),
             Self::UrlVariable { .. } => Some(
                 "an argument is one segment of the path or one value of the query, such as \
                  `/orders/{{ order }}?lang={{ lang }}`"
@@ -245,6 +287,15 @@ impl Coded for DeclarationError {
             }
             #[cfg(feature = "http")]
             Self::OutputBytes => Some(format!("allow {} or more", crate::http::LEAST_OUTPUT)),
+            Self::Program { .. } => Some("start with a name or path without `{{`".into()),
+            Self::Placeholder { .. } => Some("write `{{ name }}` with an argument's name".into()),
+            Self::OptionalPlaceholder { name } => Some(format!(
+                "add `{name}` to `required`, or put its words in a list of their own"
+            )),
+            Self::Script { .. } => {
+                Some("give it as a word of its own after the script, which has it as `$1`".into())
+            }
+            Self::Variable { .. } => Some("write `NAME`, or `NAME=VALUE`".into()),
             _ => None,
         }
     }

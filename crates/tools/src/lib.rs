@@ -1,8 +1,8 @@
-//! Declared tools: SQL statements and HTTP requests as tools.
+//! Declared tools: SQL statements, HTTP requests and commands as tools.
 //!
 //! Reading order: `declaration` (what every tool declares, and what can be wrong
 //! with it), `question` (what a person is asked), then the kinds, each behind
-//! a feature of its name, on by default: `sql` and `http`.
+//! a feature of its name, on by default: `sql`, `http` and `command`.
 //!
 //! Invariant: this crate knows the tool contract of `rustagents-core` and
 //! nothing of plans, threads or configuration files.
@@ -11,11 +11,15 @@
 //! call does.
 
 #![cfg_attr(
-    not(any(feature = "http", feature = "sql")),
+    not(any(feature = "command", feature = "http", feature = "sql")),
     allow(dead_code, reason = "without any kind, nobody uses what kinds share")
 )]
 
+#[cfg(feature = "command")]
+pub mod command;
 mod declaration;
+#[cfg(any(feature = "command", feature = "sql"))]
+mod hex;
 #[cfg(feature = "http")]
 pub mod http;
 mod question;

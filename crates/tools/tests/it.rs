@@ -1,8 +1,10 @@
 //! Tools through their public interface: SQL on real SQLite files, HTTP on real
-//! servers.
+//! servers, commands with real processes.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+#[cfg(feature = "command")]
+mod command;
 #[cfg(feature = "sql")]
 mod declare;
 #[cfg(feature = "http")]

@@ -1,7 +1,9 @@
 //! The rows of a statement as JSON, in bounded memory.
 
 use rusqlite::{Row, Statement, types::ValueRef};
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Number, Value};
+
+use crate::hex::hex;
 
 use super::failure::Failure;
 
@@ -92,15 +94,4 @@ fn json_value(value: ValueRef<'_>) -> Value {
         }
         ValueRef::Blob(bytes) => hex(bytes),
     }
-}
-
-fn hex(bytes: &[u8]) -> Value {
-    const DIGITS: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-    ];
-    let digit = |nibble: u8| DIGITS.get(usize::from(nibble));
-    let digits = bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    json!({ "hex": digits.flatten().collect::<String>() })
 }
