@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod new;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod threads;

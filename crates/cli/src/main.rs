@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`arguments`] (the command line), [`command`] (one file each),
 //! [`plan`] (from files to a program) with its [`tools`], [`store`], [`output`] and [`failure`]
-//! (what people and scripts are told), [`pages`] (of the error codes), [`signals`].
+//! (what people and scripts are told), [`pages`] (of the error codes),
+//! [`templates`] (of new folders), [`signals`].
 //!
 //! Invariant: only this crate names concrete providers, tools and stores, writes
 //! to the terminal, reads the environment, and ends the process.
@@ -15,6 +16,7 @@ mod pages;
 mod plan;
 mod signals;
 mod store;
+mod templates;
 mod tools;
 
 use std::process::ExitCode;
@@ -47,6 +49,7 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Check(arguments) => command::check::check(&arguments, output),
         Command::Graph(arguments) => command::graph::graph(&arguments, output),
         Command::Explain(arguments) => command::explain::explain(&arguments, output),
+        Command::New(arguments) => command::new::new(&arguments, output),
         Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
         Command::Run(arguments) => on_tokio(command::run::run(&arguments, output)),
         Command::Resume(arguments) => on_tokio(command::resume::resume(&arguments, output)),

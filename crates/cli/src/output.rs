@@ -208,6 +208,13 @@ impl Output {
         Ok(found)
     }
 
+    /// Tells a person something that is no answer.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(&person::shown(text));
+        }
+    }
+
     /// Whether standard output is for one JSON object.
     pub(crate) fn is_json(&self) -> bool {
         self.form != Form::Person

@@ -17,6 +17,7 @@ mod graph_command;
 mod hostile;
 mod kill;
 mod mistakes;
+mod new_command;
 mod processes;
 mod real_http;
 mod watching;
