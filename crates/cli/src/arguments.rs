@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Make a folder with a plan that runs at once
     New(New),
+    /// Look for what is missing: configuration, models, tools, store
+    Doctor(Doctor),
 }
 
 #[derive(Debug, Args)]
@@ -174,6 +176,12 @@ pub(crate) struct New {
     pub(crate) common: Common,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
 /// What a new plan shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Template {
@@ -230,6 +238,7 @@ impl Arguments {
             Command::Graph(arguments) => &arguments.common,
             Command::Explain(arguments) => &arguments.common,
             Command::New(arguments) => &arguments.common,
+            Command::Doctor(arguments) => &arguments.common,
             Command::Threads(arguments) => arguments.chosen(),
         }
     }

@@ -1,16 +1,18 @@
 //! The `rag` program: run, resume and check durable agents from one file.
 //!
 //! Reading order: [`arguments`] (the command line), [`command`] (one file each),
-//! [`plan`] (from files to a program) with its [`tools`], [`store`], [`output`] and [`failure`]
-//! (what people and scripts are told), [`pages`] (of the error codes),
-//! [`templates`] (of new folders), [`signals`].
+//! [`plan`] (from files to a program) with its [`models`] and [`tools`], [`store`],
+//! [`output`] and [`failure`] (what people and scripts are told), [`pages`] (of the
+//! error codes), [`templates`] (of new folders), [`doctor`] (what is missing), [`signals`].
 //!
 //! Invariant: only this crate names concrete providers, tools and stores, writes
 //! to the terminal, reads the environment, and ends the process.
 
 mod arguments;
 mod command;
+mod doctor;
 mod failure;
+mod models;
 mod output;
 mod pages;
 mod plan;
@@ -50,6 +52,7 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Graph(arguments) => command::graph::graph(&arguments, output),
         Command::Explain(arguments) => command::explain::explain(&arguments, output),
         Command::New(arguments) => command::new::new(&arguments, output),
+        Command::Doctor(arguments) => on_tokio(command::doctor::doctor(&arguments, output)),
         Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
         Command::Run(arguments) => on_tokio(command::run::run(&arguments, output)),
         Command::Resume(arguments) => on_tokio(command::resume::resume(&arguments, output)),

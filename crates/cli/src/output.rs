@@ -1,6 +1,7 @@
 //! What people and scripts are told: answers on standard output, the rest on
 //! standard error. A reader that goes away is no error.
 
+mod checks;
 mod events;
 mod json;
 mod person;
@@ -19,6 +20,8 @@ use crate::{
     arguments::{Color, Common, program, quote},
     failure::Failure,
 };
+
+pub(crate) use person::plural;
 
 /// For whom a command talks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +204,7 @@ impl Output {
             if !found && !self.quiet {
                 self.stderr(&format!(
                     "{} checked, nothing found",
-                    person::plural(checked.len(), "plan")
+                    plural(checked.len(), "plan")
                 ));
             }
         }

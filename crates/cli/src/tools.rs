@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use rustagents_config::{Config, DataSource, Position, SqlDeclaration, ToolDeclaration, ToolKind};
-use rustagents_core::tool::Tool;
+use rustagents_core::{code::Coded, tool::Tool};
 use rustagents_runtime::Capabilities;
 use rustagents_tools::{
     DeclarationError,
@@ -46,6 +46,54 @@ pub(crate) fn add(
         capabilities.tool(tool);
     }
     Ok(())
+}
+
+/// What became of a declared data source or tool.
+pub(crate) struct Tried<'a> {
+    /// Whether it is a data source or a tool.
+    pub(crate) kind: &'static str,
+    pub(crate) name: &'a str,
+    pub(crate) outcome: Result<(), Failure>,
+}
+
+/// Makes and rehearses each declared data source and tool for itself. Nothing runs.
+pub(crate) fn try_each(config: &Config) -> Vec<Tried<'_>> {
+    let place = |at: Position| format!("{}:{}:{}", config.path.display(), at.line, at.column);
+    let mut tried = Vec::new();
+    let mut sources = BTreeMap::new();
+    for declared in &config.data {
+        let source = Source::open(config, declared, Care::Check)
+            .map_err(|error| Failure::of(&error).at(place(declared.at)));
+        tried.push(Tried {
+            kind: "data",
+            name: &declared.name,
+            outcome: source.map(|source| {
+                sources.insert(declared.name.as_str(), source);
+            }),
+        });
+    }
+    for declared in &config.tools {
+        let made = tool(declared, &sources);
+        tried.push(Tried {
+            kind: "tool",
+            name: declared.spec.name.as_str(),
+            outcome: made
+                .map(drop)
+                .map_err(|error| untried(&error).at(place(declared.does_at))),
+        });
+    }
+    tried
+}
+
+/// A data source that is declared and yet not there did not open.
+fn untried(error: &DeclarationError) -> Failure {
+    match error {
+        DeclarationError::UnknownData { name } => {
+            let message = format!("its data source `{name}` does not work");
+            Failure::new(error.code(), message).hint(format!("see what is said about `{name}`"))
+        }
+        _ => Failure::of(error),
+    }
 }
 
 fn tool(

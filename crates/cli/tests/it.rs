@@ -11,6 +11,7 @@
 mod architecture;
 mod bench;
 mod contract;
+mod doctor;
 mod errors;
 mod explain;
 mod graph_command;

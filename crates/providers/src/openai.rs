@@ -8,6 +8,7 @@ mod dialect;
 mod encode;
 mod failure;
 mod fold;
+mod probe;
 mod said;
 mod secret;
 mod sse;
@@ -25,6 +26,7 @@ use self::{answer::Answer, client::Client, failure::Failure};
 pub use self::{
     config::{OpenAiConfig, OpenAiError, Timeouts},
     dialect::{Auth, Dialect, Quirks},
+    probe::Probe,
     secret::Secret,
 };
 

@@ -257,7 +257,7 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 /// Text from outside that must stay on its line.
-fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
@@ -275,7 +275,7 @@ fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> String {
 }
 
 /// `1 plan`, `2 plans`.
-pub(super) fn plural(count: usize, noun: &str) -> String {
+pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
