@@ -30,6 +30,10 @@ pub(crate) enum Command {
     Graph(Graph),
     /// Print the page of an error code
     Explain(Explain),
+    /// Make a folder with a plan that runs at once
+    New(New),
+    /// Look for what is missing: configuration, models, tools, store
+    Doctor(Doctor),
 }
 
 #[derive(Debug, Args)]
@@ -186,6 +190,32 @@ pub(crate) struct Explain {
     pub(crate) common: Common,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct New {
+    /// The folder; its name becomes the graph's
+    #[arg(value_name = "NAME")]
+    pub(crate) folder: PathBuf,
+    /// What the plan shows: a tool that reads, one that a person approves, or talk alone
+    #[arg(long, value_enum, default_value_t = Template::Agent)]
+    pub(crate) template: Template,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// What a new plan shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Template {
+    Agent,
+    Approval,
+    Chat,
+}
+
 /// Options that every command takes.
 #[expect(
     clippy::struct_excessive_bools,
@@ -235,6 +265,8 @@ impl Arguments {
             Command::Check(arguments) => &arguments.common,
             Command::Graph(arguments) => &arguments.common,
             Command::Explain(arguments) => &arguments.common,
+            Command::New(arguments) => &arguments.common,
+            Command::Doctor(arguments) => &arguments.common,
             Command::Threads(arguments) => arguments.chosen(),
         }
     }

@@ -3,8 +3,10 @@
 pub(crate) mod cancel;
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod new;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod threads;

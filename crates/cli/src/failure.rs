@@ -87,6 +87,13 @@ impl Failure {
         )
     }
 
+    pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Self {
+        Self::new(
+            Code::OutputFailed,
+            format!("`{}` cannot be written: {error}", path.display()),
+        )
+    }
+
     pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self

@@ -1,8 +1,10 @@
 //! The `rag` program: run, resume and check durable agents from one file.
 //!
 //! Reading order: [`arguments`] (the command line), [`command`] (one file each),
-//! [`plan`] (from files to a program) with its [`tools`], [`store`], [`output`] and [`failure`]
-//! (what people and scripts are told), [`chat`] (a conversation at a terminal), [`pages`] (of the error codes), [`signals`].
+//! [`plan`] (from files to a program) with its [`models`] and [`tools`], [`store`],
+//! [`output`] and [`failure`] (what people and scripts are told), [`chat`] (a
+//! conversation at a terminal), [`pages`] (of the error codes), [`templates`] (of new
+//! folders), [`doctor`] (what is missing), [`signals`].
 //!
 //! Invariant: only this crate names concrete providers, tools and stores, writes
 //! to the terminal, reads the environment, and ends the process.
@@ -10,12 +12,15 @@
 mod arguments;
 mod chat;
 mod command;
+mod doctor;
 mod failure;
+mod models;
 mod output;
 mod pages;
 mod plan;
 mod signals;
 mod store;
+mod templates;
 mod tools;
 
 use std::process::ExitCode;
@@ -48,6 +53,8 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Check(arguments) => command::check::check(&arguments, output),
         Command::Graph(arguments) => command::graph::graph(&arguments, output),
         Command::Explain(arguments) => command::explain::explain(&arguments, output),
+        Command::New(arguments) => command::new::new(&arguments, output),
+        Command::Doctor(arguments) => on_tokio(command::doctor::doctor(&arguments, output)),
         Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
         Command::Chat(arguments) => on_tokio(command::chat::chat(&arguments, output)),
         Command::Cancel(arguments) => on_tokio(command::cancel::cancel(&arguments, output)),

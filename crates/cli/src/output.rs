@@ -1,6 +1,7 @@
 //! What people and scripts are told: answers on standard output, the rest on
 //! standard error. A reader that goes away is no error.
 
+mod checks;
 mod events;
 mod json;
 pub(crate) mod live;
@@ -25,6 +26,8 @@ use crate::{
     failure::Failure,
     output::{live::Live, progress::Progress},
 };
+
+pub(crate) use person::plural;
 
 /// For whom a command talks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,8 +149,8 @@ impl Output {
 
     /// What a run consumed that was driven to its end.
     pub(crate) fn spent(&self, report: &Report) {
-        if report.is_closed && report.spent.model_calls > 0 {
-            self.note(&person::spent(&report.spent));
+        if report.is_closed && !self.quiet && report.spent.model_calls > 0 {
+            self.stderr(&person::spent(&report.spent));
         }
     }
 
@@ -251,11 +254,18 @@ impl Output {
             if !found && !self.quiet {
                 self.stderr(&format!(
                     "{} checked, nothing found",
-                    person::plural(checked.len(), "plan")
+                    plural(checked.len(), "plan")
                 ));
             }
         }
         Ok(found)
+    }
+
+    /// Tells a person something that is no answer.
+    pub(crate) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(&person::shown(text));
+        }
     }
 
     /// Whether standard output is for one JSON object.
@@ -266,13 +276,6 @@ impl Output {
     /// What a person is asked, with the arguments of the call behind it.
     pub(crate) fn question(&self, ask: &rustagents_core::ask::Ask) {
         self.stderr(&person::question(ask));
-    }
-
-    /// Says something beside the answers.
-    pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
-            self.stderr(text);
-        }
     }
 
     fn stderr(&self, text: &str) {

@@ -5,28 +5,21 @@ use std::{
     fs,
     io::Read,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use rustagents_config::Config;
-use rustagents_core::{Code, budget::Limits, model::Model};
+use rustagents_core::{Code, budget::Limits};
 use rustagents_lang::{Compiled, Severity, compile};
-use rustagents_providers::{
-    openai::{Dialect, OpenAiConfig, OpenAiModel, Secret},
-    scripted::ScriptedModel,
-};
 use rustagents_runtime::{Capabilities, Program, record::Target};
 
 use crate::{
     failure::Failure,
+    models::model,
     tools::{self, Care},
 };
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
-
-/// The largest script of a scripted model, in bytes.
-const MAX_SCRIPT: u64 = 16 << 20;
 
 /// A plan's source, and what it may use.
 pub(crate) struct Plan {
@@ -246,65 +239,4 @@ fn capabilities(
         capabilities.model(alias.as_str(), model(spec, Path::new("."))?);
     }
     Ok(capabilities)
-}
-
-fn model(spec: &str, folder: &Path) -> Result<Arc<dyn Model>, Failure> {
-    match spec.split_once(':') {
-        Some(("scripted", path)) if !path.is_empty() => scripted(&folder.join(path)),
-        Some(("openai", name)) if !name.is_empty() => {
-            let mut config = OpenAiConfig::new(&Dialect::OPENAI, spec, name);
-            config.base_url = environment("OPENAI_BASE_URL")?;
-            config.api_key = key()?;
-            openai(config)
-        }
-        Some(("openai-compatible", rest)) => match rest.split_once('@') {
-            Some((name, url)) if !name.is_empty() && !url.is_empty() => {
-                let id = format!("openai-compatible:{name}");
-                let mut config = OpenAiConfig::new(&Dialect::COMPATIBLE, &*id, name);
-                config.base_url = Some(url.to_owned());
-                config.api_key = key()?;
-                openai(config)
-            }
-            _ => Err(unknown_model(spec)),
-        },
-        _ => Err(unknown_model(spec)),
-    }
-}
-
-fn unknown_model(spec: &str) -> Failure {
-    Failure::new(Code::ModelSpec, format!("`{spec}` is not a model")).hint(
-        "known are `scripted:PATH`, `openai:MODEL` and `openai-compatible:MODEL@URL`, such as \
-         `openai-compatible:qwen3@http://127.0.0.1:8080/v1`",
-    )
-}
-
-fn scripted(file: &Path) -> Result<Arc<dyn Model>, Failure> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let source = read_text(file, MAX_SCRIPT)?;
-    let model = ScriptedModel::from_toml(&format!("scripted:{name}"), &source)
-        .map_err(|error| Failure::of(&error).at(file.display().to_string()))?;
-    Ok(Arc::new(model))
-}
-
-fn openai(config: OpenAiConfig) -> Result<Arc<dyn Model>, Failure> {
-    Ok(Arc::new(
-        OpenAiModel::new(config).map_err(|error| Failure::of(&error))?,
-    ))
-}
-
-/// The key that the environment holds. It goes to the provider and nowhere else.
-fn key() -> Result<Option<Secret>, Failure> {
-    Ok(environment("OPENAI_API_KEY")?.map(Secret::new))
-}
-
-/// A variable's value without outer white space; nothing where it is empty.
-pub(crate) fn environment(name: &str) -> Result<Option<String>, Failure> {
-    match std::env::var(name) {
-        Ok(value) => Ok(Some(value.trim().to_owned()).filter(|value| !value.is_empty())),
-        Err(std::env::VarError::NotPresent) => Ok(None),
-        Err(std::env::VarError::NotUnicode(_)) => Err(Failure::new(
-            Code::Usage,
-            format!("the variable `{name}` is not UTF-8"),
-        )),
-    }
 }

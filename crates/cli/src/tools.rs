@@ -8,7 +8,7 @@ use rustagents_config::{
     CommandDeclaration, CommandInput, CommandOutput, CommandWord, Config, DataSource, Position,
     SqlDeclaration, ToolDeclaration, ToolKind,
 };
-use rustagents_core::tool::Tool;
+use rustagents_core::{code::Coded, tool::Tool};
 use rustagents_runtime::Capabilities;
 use rustagents_tools::{
     DeclarationError,
@@ -60,6 +60,59 @@ pub(crate) fn add(
     Ok(())
 }
 
+/// What became of a declared data source or tool.
+pub(crate) struct Tried<'a> {
+    /// Whether it is a data source or a tool.
+    pub(crate) kind: &'static str,
+    pub(crate) name: &'a str,
+    pub(crate) outcome: Result<(), Failure>,
+}
+
+/// Makes and rehearses each declared data source and tool for itself. Nothing runs.
+pub(crate) fn try_each(config: &Config) -> Vec<Tried<'_>> {
+    let place = |at: Position| format!("{}:{}:{}", config.path.display(), at.line, at.column);
+    let mut tried = Vec::new();
+    let mut sources = BTreeMap::new();
+    for declared in &config.data {
+        let source = Source::open(config, declared, Care::Check)
+            .map_err(|error| Failure::of(&error).at(place(declared.at)));
+        tried.push(Tried {
+            kind: "data",
+            name: &declared.name,
+            outcome: source.map(|source| {
+                sources.insert(declared.name.as_str(), source);
+            }),
+        });
+    }
+    for declared in &config.tools {
+        // The variables that it needs are looked for, as for a run.
+        let made = tool(config, declared, &sources, Care::Run, place);
+        tried.push(Tried {
+            kind: "tool",
+            name: declared.spec.name.as_str(),
+            outcome: made
+                .map(drop)
+                .map_err(|failure| placed(failure, place(declared.does_at))),
+        });
+    }
+    tried
+}
+
+/// The failure with its place, where it has none of its own.
+fn placed(failure: Failure, place: String) -> Failure {
+    match failure.place {
+        Some(_) => failure,
+        None => failure.at(place),
+    }
+}
+
+/// What a tool is told whose data source is declared and yet not there.
+fn no_source(name: &str) -> Failure {
+    let error = DeclarationError::UnknownData { name: name.into() };
+    let message = format!("its data source `{name}` does not work");
+    Failure::new(error.code(), message).hint(format!("see what is said about `{name}`"))
+}
+
 fn tool(
     config: &Config,
     declared: &ToolDeclaration,
@@ -73,9 +126,7 @@ fn tool(
                 .tool(declared, sql)
                 .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
                 .map_err(|error| Failure::of(&error)),
-            None => Err(Failure::of(&DeclarationError::UnknownData {
-                name: sql.data.clone(),
-            })),
+            None => Err(no_source(&sql.data)),
         },
         ToolKind::Http(request) => Ok(Arc::new(http::tool(declared, request, care, place)?)),
         ToolKind::Command(command) => command_tool(config, declared, command)

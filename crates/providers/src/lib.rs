@@ -14,7 +14,7 @@
 //! (what a request offers to match), `engine` (templates, bounded), `answer` (the
 //! stream). Then `openai` (the model and its wire), and in it `dialect` (what differs
 //! between servers), `wire` and `encode` (a request becomes bytes), `client` (they
-//! are sent), `answer` and `sse` (bytes become events), `fold` and `calls` (events
+//! are sent), `probe` (is there a server at all), `answer` and `sse` (bytes become events), `fold` and `calls` (events
 //! become deltas), `failure` and `said` (what went wrong, in words).
 //!
 //! Invariant: no provider knows agents, graphs, stores or configuration; it sees

@@ -8,6 +8,7 @@ mod dialect;
 mod encode;
 mod failure;
 mod fold;
+mod probe;
 mod said;
 mod sse;
 mod wire;
@@ -24,6 +25,7 @@ use self::{answer::Answer, client::Client, failure::Failure};
 pub use self::{
     config::{OpenAiConfig, OpenAiError, Timeouts},
     dialect::{Auth, Dialect, Quirks},
+    probe::Probe,
 };
 pub use rustagents_http::Secret;
 

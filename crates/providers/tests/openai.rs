@@ -5,6 +5,7 @@ mod calls;
 mod configuration;
 mod events;
 mod failures;
+mod probes;
 mod recordings;
 mod requests;
 mod server;

@@ -1,6 +1,9 @@
 //! The journal itself: claims, the writer and the readers put together.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rustagents_core::{
     BoxFuture,
@@ -11,6 +14,7 @@ use rustagents_core::{
 
 use crate::{
     claims::Claims,
+    health::{self, Health},
     reader::{self, Readers},
     schema::{self, Header},
     writer::{Job, Writer},
@@ -59,6 +63,16 @@ impl SqliteJournal {
     /// As [`SqliteJournal::open`].
     pub fn exists(path: &Path) -> Result<bool, JournalError> {
         schema::inspect(path).map(|header| header == Header::Ours)
+    }
+
+    /// Lets SQLite look for damage in the file, for no longer than `patience`;
+    /// `None` if there is no store yet. What the records say is not looked at.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`] says what it found; else as [`SqliteJournal::open`].
+    pub async fn check(&self, patience: Duration) -> Result<Option<Health>, JournalError> {
+        let work = move |path: &Path, _: &_| health::check(path, patience).map(Some);
+        self.readers.read(work).await
     }
 }
 

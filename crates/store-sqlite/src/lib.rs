@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
 //! versions), `writer.rs` (the thread that writes), `batch.rs` (one batch inside
-//! a transaction), `reader.rs`, `claims.rs` (operating-system locks).
+//! a transaction), `reader.rs`, `claims.rs` (operating-system locks), `health.rs` (is the
+//! file whole).
 //!
 //! Files: `DB` itself with SQLite's own companions, `DB.writer` (held by the
 //! writer that is in a transaction), and `DB.claims/`, one lock file for each
@@ -16,9 +17,11 @@
 
 mod batch;
 mod claims;
+mod health;
 mod journal;
 mod reader;
 mod schema;
 mod writer;
 
+pub use health::Health;
 pub use journal::SqliteJournal;

@@ -8,11 +8,11 @@
     reason = "a failed expectation is a failed test"
 )]
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use rustagents_core::{
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
-    journal::{Author, Batch, Chain, Entry, Journal, JournalError, Owner, Place, kind},
+    journal::{Author, Batch, Chain, Entry, FORMAT, Journal, JournalError, Owner, Place, kind},
 };
 use rustagents_store_sqlite::SqliteJournal;
 
@@ -300,4 +300,56 @@ async fn what_a_crash_left_of_making_the_store_is_no_store_and_in_nobodys_way() 
     assert!(!folder.path().join("journal.db.new").exists());
     drop((claim, journal));
     assert!(SqliteJournal::exists(&path).unwrap());
+}
+
+#[tokio::test]
+async fn a_check_finds_damage_that_reading_a_thread_does_not_meet() {
+    const PATIENCE: Duration = Duration::from_mins(1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(journal.check(PATIENCE).await.unwrap(), None);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let name = thread("t");
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    journal
+        .append(fact(&name, claim.epoch, "k", "{}"))
+        .await
+        .unwrap();
+    let health = journal.check(PATIENCE).await.unwrap().unwrap();
+    assert_eq!((health.format, health.is_complete), (FORMAT, true));
+    drop((claim, journal));
+
+    // The last page is of a table that the thread's records are not in.
+    let mut bytes = fs::read(&path).unwrap();
+    let size = bytes.len();
+    bytes[size - 4096..].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(journal.read(&name, 0, 10).await.unwrap().len(), 1);
+    let error = journal.check(PATIENCE).await.unwrap_err();
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_check_ends_when_its_time_is_up_and_the_store_stays_readable() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = SqliteJournal::open(folder.path().join("journal.db")).unwrap();
+    let name = thread("t");
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    for batch in 0..20 {
+        let mut many = fact(&name, claim.epoch, "k", "{}");
+        let entry = many.entries.remove(0);
+        many.entries = (0..500)
+            .map(|number| Entry {
+                place: Place::Fact(FactKey::from(format!("k-{batch}-{number}"))),
+                ..entry.clone()
+            })
+            .collect();
+        journal.append(many).await.unwrap();
+    }
+    let health = journal.check(Duration::ZERO).await.unwrap().unwrap();
+    assert!(!health.is_complete);
+    assert_eq!(journal.read(&name, 0, 10).await.unwrap().len(), 10);
 }

@@ -261,7 +261,7 @@ fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> String {
 }
 
 /// `1 plan`, `2 plans`.
-pub(super) fn plural(count: usize, noun: &str) -> String {
+pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

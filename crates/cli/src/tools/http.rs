@@ -6,7 +6,7 @@ use rustagents_config::{
 use rustagents_core::Code;
 use rustagents_tools::http::{self, Declaration, Header, HttpTool, Secret};
 
-use crate::{failure::Failure, plan::environment};
+use crate::{failure::Failure, models::environment};
 
 use super::Care;
 

@@ -78,6 +78,20 @@ impl Client {
         Err(self.refused(response, key).await)
     }
 
+    /// Asks for `place`, which stands beside the one of answers; each status is an
+    /// answer.
+    pub(super) async fn get(&self, place: &str) -> Result<Response, Failure> {
+        // An address of the web can be joined to, so this is never the other one.
+        let beside = self.url.join(&format!("../{place}"));
+        let url = beside.unwrap_or_else(|_| self.url.clone());
+        let mut request = self.http()?.get(url).header(ACCEPT, "application/json");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let sent = request.send().await;
+        sent.map_err(|error| self.not_sent(error))
+    }
+
     /// The client, built once it is needed.
     fn http(&self) -> Result<&reqwest::Client, Failure> {
         // The client's own timers panic where there is no runtime.
