@@ -145,13 +145,8 @@ impl From<RunError> for Failure {
                 resume: Some(thread.as_str().into()),
                 ..failure
             },
-            RunError::Suspended { report } => Self {
+            RunError::Suspended { report } | RunError::InDoubt { report, .. } => Self {
                 pending: Some(report),
-                exit: 3,
-                ..failure
-            },
-            RunError::InDoubt { thread, .. } => Self {
-                resume: Some(thread.as_str().into()),
                 exit: 3,
                 ..failure
             },

@@ -23,7 +23,7 @@ mod store;
 mod templates;
 mod tools;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 
@@ -63,13 +63,18 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
     }
 }
 
+/// How long work that cannot be stopped may take after everything else is done.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
 fn on_tokio(work: impl Future<Output = Result<ExitCode, Failure>>) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    runtime
-        .map_err(|error| Failure::internal(&error))?
-        .block_on(work)
+    let runtime = runtime.map_err(|error| Failure::internal(&error))?;
+    let done = runtime.block_on(work);
+    // What blocks a thread, such as the resolver of names, does not hold the end up.
+    runtime.shutdown_timeout(LAST_MOMENT);
+    done
 }
 
 /// Help goes to standard output; a mistake is told like every other one.

@@ -254,6 +254,78 @@ fn ctrl_c_in_a_run_stops_it_and_it_can_go_on() {
 }
 
 #[test]
+fn a_signal_at_the_prompt_ends_the_conversation() {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let desk = Desk::new();
+        let mut terminal = Terminal::chat(&desk);
+        let pid = i32::try_from(terminal.child.process_id().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        assert_eq!(terminal.end(), status, "{}", terminal.shown());
+    }
+}
+
+#[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let desk = slow_desk("60s");
+    desk.write(
+        "script.toml",
+        r#"rule = [
+  { last = "user", call = "slow", arguments = "{}" },
+  { tool = "slow", call = "pay", arguments = "{}" },
+  { text = "done" },
+]"#,
+    );
+    desk.edit("support.rag", "[\"slow\"]", "[\"slow\", \"pay\"]");
+    desk.edit("rustagents.toml", "x < 4000000000", "x < 3000000");
+    desk.edit(
+        "rustagents.toml",
+        "[tools.slow]",
+        r#"[tools.pay]
+kind = "sql"
+data = "orders"
+effect = "once"
+description = "Pay."
+arguments = { type = "object", additionalProperties = false }
+sql = "UPDATE orders SET status = 'refunded' WHERE id = 'A-1042'"
+[tools.slow]"#,
+    );
+    let mut terminal = Terminal::chat(&desk);
+    terminal.say("go");
+    terminal.see("wait: slow");
+    terminal.say("yes");
+    terminal.asked(QUESTION);
+    assert_eq!(desk.order("A-1042", "status").as_deref(), Some("paid"));
+    terminal.say("no");
+    terminal.asked("\n>");
+    assert_eq!(desk.order("A-1042", "status").as_deref(), Some("paid"));
+}
+
+#[test]
+fn an_open_run_is_not_picked_up_with_another_configuration() {
+    let desk = Desk::new();
+    assert_eq!(desk.run_refund().status, Some(3));
+    desk.write(
+        "other.toml",
+        "[models]\ndefault = \"scripted:script.toml\"\n",
+    );
+    desk.write(
+        "other.rag",
+        "graph o { channel messages messages start a node a { kind agent model \"default\" prompt \"Hi.\" next END } }",
+    );
+    let said = desk.rag(&[
+        "chat",
+        "other.rag",
+        "--config",
+        "other.toml",
+        "--thread",
+        "demo",
+    ]);
+    assert_eq!(said.status, Some(2), "{said:?}");
+    assert!(said.stderr.contains("RAG0408"), "{said:?}");
+    assert!(said.stderr.contains("resume demo"), "{said:?}");
+}
+
+#[test]
 fn a_run_shows_what_is_at_work_and_clears_it_in_the_end() {
     let desk = slow_desk("1s");
     let arguments = ["run", ".", "--thread", "demo", "--input", "go"];

@@ -12,7 +12,7 @@ use crate::{
     code::{Class, Code, Coded},
     digest::Digest,
     ids::{CallId, FactKey},
-    journal::{JournalError, kind},
+    journal::{JournalError, Place, kind},
     scope::{Facts, Write},
 };
 
@@ -218,6 +218,18 @@ impl Trace {
     /// The key of the record of what try `number` of `call` started.
     pub fn key(call: &CallId, number: u32) -> FactKey {
         FactKey::from(format_args!("call/{call}/started/{number}"))
+    }
+
+    /// The call whose trace stands at `place`, if it is a trace's.
+    pub fn call_of(place: &Place) -> Option<CallId> {
+        let Place::Fact(key) = place else {
+            return None;
+        };
+        let (call, _) = key
+            .as_str()
+            .strip_prefix("call/")?
+            .split_once("/started/")?;
+        Some(CallId::from(call))
     }
 
     /// Records what was `started`, durably, once per try. After a crash the tool

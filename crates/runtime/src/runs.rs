@@ -453,7 +453,7 @@ fn given_up(view: &ThreadView) -> Result<Option<Report>, RunError> {
         return Ok(None);
     }
     Err(RunError::InDoubt {
-        thread: view.thread.clone(),
+        report: Box::new(view.report()),
         calls: calls
             .into_iter()
             .map(|intent| (intent.call, intent.tool))
@@ -548,10 +548,10 @@ pub enum RunError {
         thread: ThreadId,
     },
     /// Calls of the run may have taken effect; it must be settled, not given up.
-    #[error("thread `{thread}` has a call in doubt: {}", named(calls))]
+    #[error("thread `{}` has a call in doubt: {}", report.thread, named(calls))]
     InDoubt {
-        /// The thread.
-        thread: ThreadId,
+        /// How the run stands.
+        report: Box<Report>,
         /// The calls, each with its tool.
         calls: Vec<(CallId, String)>,
     },

@@ -1,15 +1,17 @@
 //! A thread as its log tells it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustagents_agent::call::{CallRecords, IntentBody};
 use rustagents_core::{
     ask::{Answer, Ask},
     digest::Digest,
-    ids::{AskId, Branch, Namespace, RunId, ThreadId},
+    ids::{AskId, Branch, CallId, FactKey, Namespace, RunId, ThreadId},
     journal::{Journal, JournalError, Kind, Record, kind},
     log::ThreadLog,
+    tool::Trace,
 };
+use serde_json::Value;
 
 use crate::{
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended},
@@ -187,6 +189,28 @@ impl ThreadView {
             }
         }
         Ok(doubted)
+    }
+
+    /// What calls of the run started that may still be at work: nothing says how
+    /// they ended. Each with the call's own words about it.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`]: a record cannot be read.
+    pub fn started(&self) -> Result<Vec<(CallId, Value)>, JournalError> {
+        let mut calls = BTreeSet::new();
+        let of_run = self.log.records().iter().filter(|r| r.run == self.run);
+        for record in of_run.filter(|record| record.is(kind::STARTED)) {
+            calls.extend(Trace::call_of(&record.place));
+        }
+        let mut started = Vec::new();
+        for call in calls {
+            let fact = |key: &FactKey| self.log.fact(&Branch::main(), key);
+            let records = CallRecords::gather(&call, fact)?;
+            if let Some(trace) = records.open_trace() {
+                started.push((call, trace.clone()));
+            }
+        }
+        Ok(started)
     }
 
     /// The log behind the view.

@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal, sync::mpsc, thread};
 
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use rustyline::{Config, Editor, error::ReadlineError, history::MemHistory};
 use tokio::sync::oneshot;
 
@@ -27,7 +27,7 @@ type Request = (String, oneshot::Sender<Result<Typed, String>>);
 pub(crate) struct Prompt {
     requests: mpsc::Sender<Request>,
     /// How the terminal was before a line was edited.
-    _terminal: Option<Terminal>,
+    terminal: Option<Terminal>,
 }
 
 impl Prompt {
@@ -47,10 +47,14 @@ impl Prompt {
                 }
             })
             .map_err(|error| Failure::internal(&error))?;
-        Ok(Self {
-            requests,
-            _terminal: terminal,
-        })
+        Ok(Self { requests, terminal })
+    }
+
+    /// Forgets what was typed at a terminal and not read yet.
+    pub(crate) fn forget_typed(&self) {
+        if self.terminal.is_some() {
+            let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+        }
     }
 
     /// Asks for one line.

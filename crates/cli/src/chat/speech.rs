@@ -1,6 +1,6 @@
 //! What the agents say into the conversation, as it comes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use rustagents_core::event::{AgentEvent, Event};
 
@@ -14,6 +14,8 @@ pub(crate) struct Speech<F> {
     speaks: F,
     /// The nodes of the tasks that are at work and may speak.
     tasks: BTreeMap<String, Speaker>,
+    /// What those said who ended while another was heard.
+    ended: VecDeque<Speaker>,
     /// Who is heard.
     heard: Option<String>,
     last: Option<String>,
@@ -42,6 +44,7 @@ impl<F: Fn(&str) -> bool> Speech<F> {
         Self {
             speaks,
             tasks: BTreeMap::new(),
+            ended: VecDeque::new(),
             heard: None,
             last: None,
         }
@@ -107,15 +110,17 @@ impl<F: Fn(&str) -> bool> Speech<F> {
             self.last = Some(ended.turn);
             self.let_another_speak(&mut pieces);
         } else if !ended.kept.is_empty() {
-            // It ended while another is heard: nothing is cut into that one, so
-            // its text is left to the conversation.
-            self.last = None;
+            self.ended.push_back(ended);
         }
         pieces
     }
 
-    /// The next one that has said something is heard from its beginning.
+    /// Those that ended meanwhile are heard to their end, and the next one that has said something is heard from its beginning.
     fn let_another_speak(&mut self, pieces: &mut Vec<Piece>) {
+        for ended in self.ended.drain(..) {
+            pieces.extend([Piece::Text(ended.kept), Piece::End]);
+            self.last = Some(ended.turn);
+        }
         let next = self.tasks.iter_mut().find(|(_, s)| !s.kept.is_empty());
         if let Some((task, speaker)) = next {
             pieces.push(Piece::Text(std::mem::take(&mut speaker.kept)));
@@ -221,6 +226,23 @@ mod tests {
         assert_eq!(
             shown(&events),
             ("one two|three four|".into(), Some("three four".into()))
+        );
+    }
+
+    #[test]
+    fn one_that_ends_while_another_is_heard_is_heard_after_it() {
+        let events = [
+            started("a"),
+            started("b"),
+            said("a", "one "),
+            said("b", "three"),
+            completed("b"),
+            said("a", "two"),
+            completed("a"),
+        ];
+        assert_eq!(
+            shown(&events),
+            ("one two|three|".into(), Some("three".into()))
         );
     }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use rustagents_core::ids::ThreadId;
-use rustagents_runtime::RunError;
+use rustagents_runtime::{RunError, ThreadView, view::Phase};
 
 use crate::{
     arguments::Cancel, command::runtime, failure::Failure, output::Output, store::Address,
@@ -15,7 +15,16 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
     if !address.exists()? {
         return Err(RunError::UnknownThread { thread }.into());
     }
-    let report = runtime(address.open()?).cancel(&thread).await?;
+    let journal = address.open()?;
+    let view = ThreadView::load(&*journal, &thread).await?;
+    let report = runtime(journal).cancel(&thread).await?;
     output.cancelled(&report)?;
+    if let Some(view) = view.filter(|view| !matches!(view.phase, Phase::Closed(_))) {
+        for (call, started) in view.started()? {
+            output.note(&format!(
+                "call {call} had started something that may still be at work: {started}"
+            ));
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -68,10 +68,27 @@ fn go_on(arguments: &Chat, thread: &ThreadId) -> String {
     let mut words = vec![program(), "chat".into()];
     words.push(quote(&arguments.target.to_string_lossy()));
     words.extend(["--thread".into(), quote(thread.as_str())]);
+    if let Some(config) = &arguments.common.config {
+        words.extend(["--config".into(), quote(&config.to_string_lossy())]);
+    }
+    for model in &arguments.models {
+        words.extend(["--model".into(), quote(model)]);
+    }
     if let Some(store) = &arguments.common.store {
         words.extend(["--store".into(), quote(store)]);
     }
     words.join(" ")
+}
+
+/// What is open is answered by the plan, configuration and models that opened it.
+fn of_another_plan(report: &Report) -> Failure {
+    let message = format!(
+        "the open run of thread `{}` has another plan, configuration or model",
+        report.thread
+    );
+    let mut failure = Failure::new(Code::RunUnfinished, message);
+    failure.resume = Some(report.thread.as_str().into());
+    failure
 }
 
 struct Talk<'a> {
@@ -136,6 +153,10 @@ impl Talk<'_> {
     /// Goes on where the thread was left.
     async fn pick_up(&self, view: &ThreadView) -> Result<Next, Failure> {
         let report = view.report();
+        let elsewhere = view.opened.target != self.ready.target;
+        if elsewhere && !matches!(view.phase, Phase::Closed(_)) {
+            return Err(of_another_plan(&report));
+        }
         match &view.phase {
             Phase::Closed(closed) => {
                 if let Some(answer) = &closed.output {
@@ -177,6 +198,8 @@ impl Talk<'_> {
         for ask in &report.asks {
             self.output.question(ask);
             let choices = reply::choices(ask);
+            // What was typed before the question was there is no answer to it.
+            self.prompt.forget_typed();
             loop {
                 match self.ask(&choices).await? {
                     Ok(typed) => {

@@ -21,6 +21,9 @@ const RATE: u8 = 20;
 /// echoes: a line that wraps could not be taken away.
 const FREE: u16 = 8;
 
+/// The fewest columns on which the line is shown.
+const LEAST: u16 = 24;
+
 /// Where progress goes: lines that stay, and on a terminal the line below them.
 #[derive(Debug)]
 pub(crate) struct Live {
@@ -40,7 +43,7 @@ impl Live {
                 ColorChoice::Auto => AutoStream::choice(&stderr),
                 color => color,
             },
-            moves: moves && stderr.is_terminal(),
+            moves: moves && stderr.is_terminal() && columns() >= LEAST,
             bar: None,
         }
     }
@@ -78,6 +81,12 @@ impl Drop for Live {
     }
 }
 
+/// The terminal's columns; 80 where it does not know.
+fn columns() -> u16 {
+    let known = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    if known == 0 { 80 } else { known }
+}
+
 fn spinner() -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
@@ -107,8 +116,7 @@ impl Narrow {
 
 impl TermLike for Narrow {
     fn width(&self) -> u16 {
-        let columns = tcgetwinsize(io::stderr()).map_or(80, |size| size.ws_col);
-        columns.saturating_sub(FREE).max(1)
+        columns().saturating_sub(FREE).max(1)
     }
 
     fn move_cursor_up(&self, count: usize) -> io::Result<()> {

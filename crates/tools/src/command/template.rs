@@ -102,18 +102,21 @@ impl Template {
         Ok(())
     }
 
-    /// A value inside a shell's script would be read by the shell.
+    /// A value inside a shell's script would be read by the shell, which may stand
+    /// behind another program, such as `env`.
     fn check_shell(&self) -> Result<(), DeclarationError> {
-        let name = Path::new(&self.program).file_name();
-        let shell = SHELLS.iter().any(|shell| name.is_some_and(|n| n == *shell));
-        let mut after = self.words().skip_while(|word| !word.is_script_option());
-        let script = after.find(|word| !word.is_option());
-        if shell && script.is_some_and(Parts::is_mixed) {
-            return Err(DeclarationError::Script {
-                shell: self.program.clone(),
-            });
+        let mut words = self.words();
+        let shell = if is_shell(&self.program) {
+            Some(self.program.as_str())
+        } else {
+            words.find_map(|word| word.literal().filter(|word| is_shell(word)))
+        };
+        match (shell, script(words)) {
+            (Some(shell), Some(script)) if script.is_mixed() => Err(DeclarationError::Script {
+                shell: shell.to_owned(),
+            }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn words(&self) -> impl Iterator<Item = &Parts> {
@@ -232,19 +235,50 @@ impl Parts {
         self.literal() == Some("--")
     }
 
+    /// Whether it is `-c`, alone or among other letters.
+    fn is_script_option(&self) -> bool {
+        let option = self.literal().and_then(|text| text.strip_prefix('-'));
+        option.is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
+    }
+
     fn is_option(&self) -> bool {
         self.literal()
             .is_some_and(|text| text.starts_with(['-', '+']))
     }
 
-    /// Whether it is `-c`, alone or among other letters.
-    fn is_script_option(&self) -> bool {
-        self.is_option() && self.literal().is_some_and(|text| text.contains('c'))
+    /// Whether it is an option of a shell that the next word is a value of.
+    fn takes_value(&self) -> bool {
+        self.literal().is_some_and(|text| {
+            let short = !text.starts_with("--") && text.ends_with(['o', 'O']);
+            short || ["--rcfile", "--init-file"].contains(&text)
+        })
     }
 
     fn is_mixed(&self) -> bool {
         self.0.len() > 1
     }
+}
+
+/// The script among a shell's words: the first word after `-c` that is neither
+/// an option nor the value of one.
+fn script<'a>(words: impl Iterator<Item = &'a Parts>) -> Option<&'a Parts> {
+    let mut after = words.skip_while(|word| !word.is_script_option());
+    while let Some(word) = after.next() {
+        if !word.is_option() {
+            return Some(word);
+        }
+        if word.takes_value() {
+            after.next();
+        }
+    }
+    None
+}
+
+fn is_shell(program: &str) -> bool {
+    let name = Path::new(program).file_name();
+    SHELLS
+        .iter()
+        .any(|shell| name.is_some_and(|name| name == *shell))
 }
 
 /// The argument of this name; null counts as missing.
@@ -389,6 +423,10 @@ mod tests {
         for words in [
             &["/bin/bash", "-ec", "cat {{ file }}"][..],
             &["/bin/bash", "-e", "-c", "-x", "--", "cat '{{ file }}'", "x"],
+            &["/bin/bash", "--rcfile", "x", "-c", "cat {{ file }}"],
+            &["/bin/bash", "-c", "-o", "errexit", "cat {{ file }}"],
+            &["env", "/bin/bash", "-c", "cat {{ file }}"],
+            &["timeout", "5", "/bin/bash", "-c", "cat {{ file }}"],
         ] {
             let error = Template::new(&always(words), &schema()).unwrap_err();
             let shell = "/bin/bash".to_owned();
