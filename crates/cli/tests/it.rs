@@ -17,6 +17,7 @@ mod doctor;
 mod errors;
 mod explain;
 mod graph_command;
+mod guide;
 mod hostile;
 mod http_tool;
 mod kill;
