@@ -222,7 +222,11 @@ impl Output {
         if self.is_json() {
             return say(&json::thread(view, standing, &report, &self.resume));
         }
-        say(&person::thread(view, standing, &report, &self.resume))
+        let text = person::thread(view, standing, &report, &self.resume);
+        wrote(writeln(
+            AutoStream::new(std::io::stdout(), self.color),
+            &text,
+        ))
     }
 
     /// The supersteps of a thread.
@@ -309,8 +313,16 @@ pub(crate) fn object(value: &impl serde::Serialize) -> Result<(), Failure> {
 
 /// Writes a line to standard output. A reader that went away is no error.
 fn say(text: &str) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    wrote(writeln(std::io::stdout().lock(), text))
+}
+
+fn writeln(mut stream: impl Write, text: &str) -> std::io::Result<()> {
+    writeln!(stream, "{text}")?;
+    stream.flush()
+}
+
+fn wrote(written: std::io::Result<()>) -> Result<(), Failure> {
+    match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::output(&error))
         }
@@ -319,8 +331,8 @@ fn say(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes a line. Nobody may be listening any more; the work goes on.
-fn put(mut stream: impl Write, text: &str) {
-    let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());
+fn put(stream: impl Write, text: &str) {
+    let _ = writeln(stream, text);
 }
 
 impl Resume {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use serde_json::Value;
 
-use crate::bench::{Desk, REFUND, approvals};
+use crate::bench::{Desk, REFUND, Said, approvals};
 
 fn lines(stdout: &str) -> Vec<Value> {
     stdout
@@ -193,4 +193,19 @@ fn a_run_that_crashed_is_listed_as_unfinished() {
     assert_eq!(list["threads"][0]["status"], "unfinished");
     let person = desk.rag(&["threads", "show", "demo"]);
     assert!(person.stdout.contains("resume demo"), "{}", person.stdout);
+}
+
+#[test]
+fn a_pipe_gets_no_colours_however_a_thread_stands() {
+    let desk = Desk::new();
+    desk.run_refund();
+    for color in ["auto", "never"] {
+        let mut command = desk.command(&["threads", "show", "demo", "--color", color]);
+        let said = Said::of(command.env_remove("NO_COLOR").output().unwrap());
+        assert_eq!(said.status, Some(0), "{said:?}");
+        assert!(said.stdout.contains("waits for 2 answers"), "{said:?}");
+        assert!(!said.stdout.contains('\u{1b}'), "{said:?}");
+    }
+    let said = desk.rag(&["threads", "show", "demo", "--color", "always"]);
+    assert!(said.stdout.contains('\u{1b}'), "{said:?}");
 }
