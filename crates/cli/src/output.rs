@@ -62,6 +62,12 @@ pub(crate) struct Checked {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
+/// The terminal knows no colours, even where a build service (`CI`) does.
+fn is_dumb() -> bool {
+    let forced = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+    !forced && std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 impl Output {
     pub(crate) fn new(common: &Common) -> Self {
         Self {
@@ -73,6 +79,7 @@ impl Output {
             quiet: common.quiet || common.json || common.events,
             verbose: common.verbose,
             color: match common.color {
+                Color::Auto if is_dumb() => ColorChoice::Never,
                 Color::Auto => ColorChoice::Auto,
                 Color::Always => ColorChoice::Always,
                 Color::Never => ColorChoice::Never,

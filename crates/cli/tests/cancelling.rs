@@ -105,6 +105,11 @@ fn a_call_in_doubt_is_settled_before_its_run_is_given_up() {
         let records = || desk.journal("SELECT count(*) FROM records WHERE kind = 'run.closed'");
         let said = cancel(&desk);
         assert_eq!(said.code(), "RAG0412", "{said:?}");
+        let object = said.json();
+        assert_eq!(
+            (&object["status"], &object["thread"]),
+            (&"suspended".into(), &"demo".into())
+        );
         assert_eq!(records(), ["0"]);
 
         let asked = desk.resume(&[]);

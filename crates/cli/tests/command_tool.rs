@@ -298,3 +298,22 @@ fn a_broken_declaration_is_found_at_its_place() {
         );
     }
 }
+
+#[test]
+fn a_run_that_is_given_up_names_what_may_still_be_at_work() {
+    let desk = desk(&format!("{LONG}\neffect = \"idempotent\""), "x");
+    let (mut child, processes) = inside_the_program(&desk);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let told = desk.rag(&["cancel", "demo"]);
+    assert_eq!(told.status, Some(0), "{told:?}");
+    let note = "call c-1 had started something that may still be at work: ";
+    assert!(told.stderr.contains(note), "{told:?}");
+    assert!(told.stderr.contains(&processes[0]), "{told:?}");
+    assert!(processes.iter().all(runs), "it ends nothing");
+
+    let again = desk.rag(&["cancel", "demo"]);
+    assert!(!again.stderr.contains(note), "said once: {again:?}");
+    let group = Pid::from_raw(processes[0].parse().unwrap()).unwrap();
+    rustix::process::kill_process_group(group, Signal::KILL).unwrap();
+}

@@ -12,13 +12,13 @@ use serde_json::Value;
 use crate::bench::Desk;
 
 /// What the server was sent: the headers' lines, and the body.
-struct Request {
-    headers: Vec<String>,
-    body: Value,
+pub(crate) struct Request {
+    pub(crate) headers: Vec<String>,
+    pub(crate) body: Value,
 }
 
 /// A server that answers each request with the next of `answers`, then stops.
-fn serve(answers: Vec<String>) -> (String, mpsc::Receiver<Request>) {
+pub(crate) fn serve(answers: Vec<String>) -> (String, mpsc::Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let (requests, seen) = mpsc::channel();
@@ -56,14 +56,14 @@ fn exchange(mut stream: TcpStream, answer: &str) -> Request {
     }
 }
 
-fn said(text: &str) -> String {
+pub(crate) fn said(text: &str) -> String {
     let delta = serde_json::json!({ "choices": [{ "index": 0, "delta": { "content": text } }] });
     let end = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}"#;
     format!("data: {delta}\n\ndata: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\n")
 }
 
-fn asked(name: &str, arguments: &str) -> String {
+pub(crate) fn asked(name: &str, arguments: &str) -> String {
     let call = serde_json::json!({ "choices": [{ "index": 0, "delta": { "tool_calls": [
         { "index": 0, "id": "x1", "function": { "name": name, "arguments": arguments } }
     ] } }] });

@@ -15,6 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::{
     bench::{Desk, REFUND, approvals},
     processes::slow_desk,
+    real_http::{asked, said, serve},
 };
 
 /// How long something may take to be on the screen.
@@ -46,6 +47,10 @@ impl Terminal {
             cols: COLUMNS.get(),
             ..PtySize::default()
         };
+        Self::sized(size, folder, arguments, variables)
+    }
+
+    fn sized(size: PtySize, folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let pty = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_rag"));
         command.args(arguments);
@@ -112,6 +117,17 @@ impl Terminal {
                 Err(error) => panic!("no {wanted}: {error}\n{}", self.shown()),
             }
         }
+    }
+
+    /// What happens when the terminal is closed.
+    fn hang_up(&mut self) {
+        self.signal(Signal::HUP);
+        self.child.wait().unwrap();
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.process_id().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
     /// Waits until `text` is on the screen.
@@ -216,16 +232,58 @@ fn a_closed_terminal_loses_nothing() {
     let mut terminal = Terminal::chat(&desk);
     terminal.say(REFUND);
     terminal.asked(QUESTION);
-    // What a program gets when its terminal is closed.
-    let pid = i32::try_from(terminal.child.process_id().unwrap()).unwrap();
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::HUP).unwrap();
-    terminal.child.wait().unwrap();
+    terminal.hang_up();
 
     let waiting = desk.resume(&[]);
     assert_eq!(waiting.status, Some(3), "{waiting:?}");
     let done = desk.resume(&approvals(&waiting));
     assert_eq!(done.status, Some(0), "{done:?}");
     assert_eq!(desk.order("A-1042", "status").as_deref(), Some("refunded"));
+}
+
+#[test]
+fn a_conversation_with_a_server_goes_on_after_its_terminal_is_closed() {
+    let desk = Desk::new();
+    let look = || asked("lookup_order", r#"{"order":"A-1042"}"#);
+    desk.edit(
+        "support.rag",
+        "refund -> refunds, carrier",
+        "refund -> refunds",
+    );
+    let refund = asked("refund", r#"{"order":"A-1042","amount_cents":12900}"#);
+    let (url, _seen) = serve(vec![
+        said("refund"),
+        look(),
+        refund,
+        said("It is paid back."),
+        said("Your money is on its way."),
+        said("other"),
+        said("You are welcome."),
+    ]);
+    let model = format!("default=openai-compatible:tiny@{url}");
+    let arguments = ["chat", ".", "--thread", "demo", "--model", &model];
+    let mut terminal = Terminal::start(desk.path(), &arguments, &[]);
+    terminal.asked(">");
+    terminal.say(REFUND);
+    terminal.asked(QUESTION);
+    terminal.say("yes");
+    terminal.see("Your money is on its way.");
+    terminal.asked("\n>");
+    terminal.hang_up();
+    assert_eq!(desk.order("A-1042", "status").as_deref(), Some("refunded"));
+
+    let listed = desk.rag(&["threads"]);
+    assert!(listed.stdout.starts_with("demo  completed"), "{listed:?}");
+    let told = desk.rag(&["resume", "demo", "--quiet"]);
+    assert_eq!(told.stdout, "Your money is on its way.\n");
+    let mut terminal = Terminal::start(desk.path(), &arguments, &[]);
+    terminal.see("Your money is on its way.");
+    terminal.asked("\n>");
+    terminal.say("Thanks");
+    terminal.see("You are welcome.");
+    terminal.asked("\n>");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.end(), 0, "{}", terminal.shown());
 }
 
 #[test]
@@ -258,8 +316,7 @@ fn a_signal_at_the_prompt_ends_the_conversation() {
     for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let desk = Desk::new();
         let mut terminal = Terminal::chat(&desk);
-        let pid = i32::try_from(terminal.child.process_id().unwrap()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        terminal.signal(signal);
         assert_eq!(terminal.end(), status, "{}", terminal.shown());
     }
 }
@@ -339,6 +396,28 @@ fn a_run_shows_what_is_at_work_and_clears_it_in_the_end() {
 }
 
 #[test]
+fn a_terminal_without_a_size_or_with_little_room_keeps_what_stands_above() {
+    let desk = slow_desk("200ms");
+    for columns in [0, 12] {
+        let size = PtySize {
+            rows: ROWS.get(),
+            cols: columns,
+            ..PtySize::default()
+        };
+        let arguments = ["run", ".", "--input", "go"];
+        let mut terminal = Terminal::sized(size, desk.path(), &arguments, &[]);
+        assert_eq!(terminal.end(), 0, "{}", terminal.shown());
+        let raw = String::from_utf8(terminal.raw).unwrap();
+        let moves_up = raw.split("\u{1b}[").skip(1).any(|sequence| {
+            sequence
+                .trim_start_matches(|c: char| c.is_ascii_digit())
+                .starts_with('A')
+        });
+        assert!(!moves_up, "{columns}: {raw:?}");
+    }
+}
+
+#[test]
 fn colours_are_for_terminals_that_want_them() {
     let desk = Desk::new();
     let input = ["run", ".", "--input", "Please refund B-2002"];
@@ -358,8 +437,10 @@ fn colours_are_for_terminals_that_want_them() {
         let raw = raw(extra, variables);
         assert!(raw.contains('✔') && !raw.contains("\u{1b}[32m"), "{raw:?}");
     }
-    let dumb = raw(&[], &[("TERM", "dumb")]);
-    assert!(dumb.contains('✔') && !dumb.contains('\u{1b}'), "{dumb:?}");
+    for service in [&[][..], &[("CI", "true")]] {
+        let dumb = raw(&[], &[&[("TERM", "dumb")], service].concat());
+        assert!(dumb.contains('✔') && !dumb.contains('\u{1b}'), "{dumb:?}");
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub enum ConfigError {
         /// The dotted name of its table; empty for the top level.
         table_name: String,
         /// The keys that mean something here.
-        known: &'static [&'static str],
+        known: Vec<&'static str>,
     },
     /// A key that must be there.
     #[error("{} has no `{key}`", table(table_name))]

@@ -73,7 +73,7 @@ impl<'a> Section<'a> {
     }
 
     /// Refuses the first key that is not in `known`.
-    pub(crate) fn only(&self, known: &'static [&'static str]) -> Result<(), ConfigError> {
+    pub(crate) fn only(&self, known: &[&'static str]) -> Result<(), ConfigError> {
         let unknown = self
             .fields()
             .into_iter()
@@ -83,7 +83,7 @@ impl<'a> Section<'a> {
                 place: self.source.place(field.key_start),
                 key: field.key.to_owned(),
                 table_name: self.name(),
-                known,
+                known: known.to_vec(),
             })
         })
     }

@@ -16,6 +16,7 @@ use crate::{
 /// What a kind of tool is.
 #[derive(Debug)]
 struct Kind {
+    /// The keys beside the [`COMMON`] ones.
     keys: &'static [&'static str],
     /// The key of what a call does.
     does: &'static str,
@@ -33,22 +34,22 @@ pub(crate) struct Around<'a> {
     pub(crate) folder: &'a Path,
 }
 
+/// The keys that a tool of each kind may have.
+const COMMON: &[&str] = &[
+    "kind",
+    "description",
+    "arguments",
+    "effect",
+    "approval",
+    "ask",
+    "timeout",
+    "max_output_bytes",
+];
+
 const KINDS: &[&str; 3] = &["sql", "http", "command"];
 
 const SQL: Kind = Kind {
-    keys: &[
-        "kind",
-        "description",
-        "arguments",
-        "effect",
-        "approval",
-        "ask",
-        "timeout",
-        "max_output_bytes",
-        "data",
-        "sql",
-        "rows",
-    ],
+    keys: &["data", "sql", "rows"],
     does: "sql",
     // A statement that may write has to say so.
     effect: |_| Ok(EffectClass::Repeatable),
@@ -56,43 +57,14 @@ const SQL: Kind = Kind {
 };
 
 const HTTP: Kind = Kind {
-    keys: &[
-        "kind",
-        "description",
-        "arguments",
-        "effect",
-        "approval",
-        "ask",
-        "timeout",
-        "max_output_bytes",
-        "method",
-        "url",
-        "hosts",
-        "headers",
-        "private",
-        "redirects",
-    ],
+    keys: &["method", "url", "hosts", "headers", "private", "redirects"],
     does: "url",
     effect: http::effect,
     read: |section, _, _| http::read(section).map(ToolKind::Http),
 };
 
 const COMMAND: Kind = Kind {
-    keys: &[
-        "kind",
-        "description",
-        "arguments",
-        "effect",
-        "approval",
-        "ask",
-        "timeout",
-        "max_output_bytes",
-        "command",
-        "stdin",
-        "folder",
-        "env",
-        "output",
-    ],
+    keys: &["command", "stdin", "folder", "env", "output"],
     does: "command",
     // A program that changes nothing has to say so.
     effect: |_| Ok(EffectClass::Once),
@@ -118,7 +90,7 @@ pub(crate) fn read<'a>(
     let kind = section
         .require("kind")?
         .word(KINDS, [&SQL, &HTTP, &COMMAND])?;
-    section.only(kind.keys)?;
+    section.only(&[COMMON, kind.keys].concat())?;
     let does = section.require(kind.does)?;
     let ask = section.field("ask");
     Ok(ToolDeclaration {

@@ -50,14 +50,14 @@ enum Part {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Misfit {
     /// A word needs an argument that is missing or null.
-    #[error("the argument `{0}` is missing")]
-    Missing(String),
+    #[error("the argument `{name}` is missing")]
+    Missing { name: String },
     /// No argument of a program can hold one.
-    #[error("the argument `{0}` holds a zero byte")]
-    ZeroByte(String),
+    #[error("the argument `{name}` holds a zero byte")]
+    ZeroByte { name: String },
     /// The program could take the value for something else.
-    #[error("the argument `{0}` starts with `-` and would be read as an option")]
-    Option(String),
+    #[error("the argument `{name}` starts with `-` and would be read as an option")]
+    Option { name: String },
 }
 
 impl Template {
@@ -204,10 +204,10 @@ impl Parts {
                 Part::Text(text) => filled.push_str(text),
                 Part::Argument(name) => {
                     let value = given(arguments, name);
-                    let value = value.ok_or_else(|| Misfit::Missing(name.clone()))?;
+                    let value = value.ok_or_else(|| Misfit::Missing { name: name.clone() })?;
                     let text = text(value);
                     if text.contains('\0') {
-                        return Err(Misfit::ZeroByte(name.clone()));
+                        return Err(Misfit::ZeroByte { name: name.clone() });
                     }
                     filled.push_str(&text);
                 }
@@ -219,7 +219,7 @@ impl Parts {
     /// Only the declaration makes an option of a word.
     fn refuse_option(&self) -> Result<(), Misfit> {
         match self.0.first() {
-            Some(Part::Argument(name)) => Err(Misfit::Option(name.clone())),
+            Some(Part::Argument(name)) => Err(Misfit::Option { name: name.clone() }),
             _ => Ok(()),
         }
     }
@@ -342,12 +342,14 @@ mod tests {
     #[test]
     fn only_the_declaration_makes_options() {
         let file = |value: &str| json!({ "file": value, "n": -5 });
-        let refused = Err(Misfit::Option("file".into()));
+        let refused = Err(Misfit::Option {
+            name: "file".into(),
+        });
         assert_eq!(fill(&["p", "{{ file }}"], &file("-rf")), refused);
         assert_eq!(fill(&["p", "{{ file }}-x"], &file("")), refused);
         assert_eq!(
             fill(&["p", "{{ n }}"], &file("")),
-            Err(Misfit::Option("n".into()))
+            Err(Misfit::Option { name: "n".into() })
         );
         assert_eq!(fill(&["p", "{{ file }}", "--"], &file("-rf")), refused);
         for words in [
@@ -365,10 +367,20 @@ mod tests {
     #[test]
     fn what_a_program_cannot_be_given_is_refused() {
         let refused = fill(&["p", "x{{ file }}"], &json!({ "file": "a\0b" }));
-        assert_eq!(refused, Err(Misfit::ZeroByte("file".into())));
+        assert_eq!(
+            refused,
+            Err(Misfit::ZeroByte {
+                name: "file".into()
+            })
+        );
         for arguments in [json!({}), json!({ "file": null })] {
             let refused = fill(&["p", "{{ file }}"], &arguments);
-            assert_eq!(refused, Err(Misfit::Missing("file".into())));
+            assert_eq!(
+                refused,
+                Err(Misfit::Missing {
+                    name: "file".into()
+                })
+            );
         }
     }
 
