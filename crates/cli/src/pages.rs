@@ -61,6 +61,7 @@ pages! {
     "RAG0410"
     "RAG0411"
     "RAG0412"
+    "RAG0413"
     "RAG0501"
     "RAG0502"
     "RAG0503"

@@ -117,6 +117,7 @@ codes! {
     ThreadName = "RAG0410", "A thread's name is not valid";
     ValueForChannel = "RAG0411", "A channel cannot take that value";
     CallInDoubt = "RAG0412", "A call may have taken effect";
+    ThreadExists = "RAG0413", "There is a thread of that name already";
 
     ModelFailed = "RAG0501", "The model could not answer";
     ModelOutputTooLarge = "RAG0502", "The model's answer is over its limit";

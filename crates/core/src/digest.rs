@@ -46,6 +46,12 @@ impl Digest {
         bytes.try_into().ok().map(Self)
     }
 
+    /// A digest from its 64 hex digits; `None` for any other text.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let hash = blake3::Hash::from_hex(text).ok()?;
+        Some(Self(*hash.as_bytes()))
+    }
+
     /// The first eight hex digits, as people see and type them.
     pub fn short(&self) -> String {
         let mut text = self.to_string();
@@ -80,9 +86,7 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        let hash = blake3::Hash::from_hex(text.as_bytes())
-            .map_err(|_| de::Error::custom("a digest has 64 hex digits"))?;
-        Ok(Self(*hash.as_bytes()))
+        Self::from_hex(&text).ok_or_else(|| de::Error::custom("a digest has 64 hex digits"))
     }
 }
 

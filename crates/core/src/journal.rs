@@ -8,6 +8,10 @@
 //!
 //! A backend passes the contract suite of `rustagents-testkit`.
 
+mod image;
+pub mod mention;
+mod select;
+
 use std::{borrow::Cow, collections::BTreeSet, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +24,9 @@ use crate::{
     message::Message,
     tool::EffectClass,
 };
+
+pub use image::{Compaction, ThreadImage};
+pub use select::{Select, ThreadQuery, ThreadRow};
 
 /// The version of the journal format that this build writes.
 pub const FORMAT: u32 = 1;
@@ -158,10 +165,18 @@ pub struct Content {
 }
 
 /// Who writes a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Author {
     /// The claimed driver of this epoch.
     Driver(Epoch),
+    /// A driver that lost its claim while an effect was in flight, and now knows
+    /// how the effect ended: facts only, and only if the fact `intent` is its own.
+    Late {
+        /// The epoch of the claim that it lost.
+        epoch: Epoch,
+        /// The key of the intent that it recorded under that claim.
+        intent: FactKey,
+    },
     /// Somebody else: facts only, such as a person's answer.
     Outside,
 }
@@ -205,7 +220,7 @@ impl Batch {
                 rule: "each chain with commits names its head once",
             });
         }
-        if self.author == Author::Outside && !self.heads.is_empty() {
+        if !matches!(self.author, Author::Driver(_)) && !self.heads.is_empty() {
             return Err(JournalError::Malformed {
                 rule: "only a driver commits",
             });
@@ -356,31 +371,28 @@ impl fmt::Debug for Claim {
     }
 }
 
-/// A thread, as a listing shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadRow {
-    /// Its name.
-    pub thread: ThreadId,
-    /// How often it was claimed.
-    pub epoch: Epoch,
-    /// The place of its last record; 0 if it has none.
-    pub last_seq: Seq,
-    /// When it was last written to, by the writer's clock.
-    pub updated_at_ms: u64,
-}
-
 /// A message with its place among the thread family's messages.
 pub type PlacedMessage = (u64, Arc<Message>);
 
 /// A durable log of threads.
 ///
-/// Cancellation: a batch that [`append`](Journal::append) took runs to its end,
-/// whoever waits for it. Reads may be dropped at any time.
+/// Cancellation: a write that was handed over runs to its end, whoever waits for
+/// it: [`append`](Journal::append), [`copy`](Journal::copy),
+/// [`install`](Journal::install), [`compact`](Journal::compact) and
+/// [`remove`](Journal::remove). Each is atomic. Reads may be dropped at any time.
 pub trait Journal: Send + Sync {
     /// Claims a thread, making it if it is new, and durably counts its epoch up.
     ///
     /// A living owner is waited for, one second at the most.
     fn claim<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<Claim, JournalError>>;
+
+    /// Claims a thread whoever drives it. The driver that was there is fenced: it
+    /// can write nothing more but the end of an effect that it had begun.
+    fn take_over<'a>(
         &'a self,
         thread: &'a ThreadId,
         owner: Owner,
@@ -395,15 +407,22 @@ pub trait Journal: Send + Sync {
     /// Writes a batch durably and says where its entries came to stand.
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>>;
 
-    /// Up to `limit` records of a thread after `after`, in order.
+    /// The records of a thread that `select` asks for; none of an unknown thread.
     fn read<'a>(
         &'a self,
         thread: &'a ThreadId,
-        after: Seq,
-        limit: usize,
+        select: Select,
     ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>>;
 
-    /// Up to `limit` messages of the thread's family after place `after`, in order.
+    /// Waits until the thread has a record after the place `after`, and says where
+    /// its last one stands. The thread may still have to be made.
+    fn changed<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        after: Seq,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>>;
+
+    /// Up to `limit` messages of the thread after place `after`, in order.
     fn messages<'a>(
         &'a self,
         thread: &'a ThreadId,
@@ -411,12 +430,8 @@ pub trait Journal: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<PlacedMessage>, JournalError>>;
 
-    /// Up to `limit` threads whose names follow `after`, by name.
-    fn threads<'a>(
-        &'a self,
-        after: Option<&'a ThreadId>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>>;
+    /// The threads that `query` asks for, by name.
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<Vec<ThreadRow>, JournalError>>;
 
     /// A content of the thread's family.
     fn content<'a>(
@@ -424,6 +439,37 @@ pub trait Journal: Send + Sync {
         thread: &'a ThreadId,
         digest: Digest,
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>>;
+
+    /// Makes the thread `to` of the records of `from`: all of them, or those up to
+    /// the place `upto`. Both are one family then, and share their contents. The
+    /// copy has all messages, the same epoch, and no owner.
+    ///
+    /// [`JournalError::UnknownThread`] and [`JournalError::ThreadExists`] refuse it.
+    fn copy<'a>(
+        &'a self,
+        from: &'a ThreadId,
+        to: &'a ThreadId,
+        upto: Option<Seq>,
+    ) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Makes a thread that looks like `image`, in a family of its own.
+    ///
+    /// [`JournalError::ThreadExists`] refuses it, and [`JournalError::Malformed`]
+    /// an image whose records are not in order.
+    fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Writes the batch, takes the records out, and then removes the messages and
+    /// contents that no record of the thread, or of its family, mentions any more.
+    fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>>;
+
+    /// Removes a thread, by its driver of this epoch. A thread that is made under
+    /// the same name later has higher epochs, so that nothing written to the old
+    /// one can reach it.
+    fn remove<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), JournalError>>;
 }
 
 /// Why the journal did not do what was asked. Nothing was written then.
@@ -469,6 +515,12 @@ pub enum JournalError {
     /// There is no such thread.
     #[error("there is no thread `{thread}`")]
     UnknownThread {
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// There is a thread of that name already.
+    #[error("there is a thread `{thread}` already")]
+    ThreadExists {
         /// The thread.
         thread: ThreadId,
     },
@@ -538,6 +590,7 @@ impl Coded for JournalError {
             Self::HeadMoved { .. } => Code::HeadMoved,
             Self::AlreadyRecorded { .. } => Code::AlreadyRecorded,
             Self::UnknownThread { .. } => Code::UnknownThread,
+            Self::ThreadExists { .. } => Code::ThreadExists,
             Self::TooLarge { .. } => Code::TooLarge,
             Self::Malformed { .. } | Self::Encode { .. } => Code::Internal,
             Self::Corrupt { .. } => Code::StoreCorrupt,
@@ -550,6 +603,7 @@ impl Coded for JournalError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Busy { .. } => Some("try again when it is done".into()),
+            Self::ThreadExists { .. } => Some("choose another name, or delete that one".into()),
             Self::Newer { .. } => {
                 Some("use the version of `rag` that wrote it, or a newer one".into())
             }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     ids::{Branch, FactKey, MessageId, Namespace, ThreadId},
-    journal::{Chain, Journal, JournalError, Place, Record, Seq},
+    journal::{Chain, Journal, JournalError, Place, Record, Select, Seq},
     message::Message,
 };
 
@@ -33,7 +33,9 @@ impl ThreadLog {
     pub async fn load(journal: &dyn Journal, thread: &ThreadId) -> Result<Self, JournalError> {
         let mut log = Self::default();
         loop {
-            let page = journal.read(thread, log.last_seq(), PAGE).await?;
+            let page = journal
+                .read(thread, Select::all().after(log.last_seq()).limit(PAGE))
+                .await?;
             let last = page.len() < PAGE;
             for record in page {
                 log.push(record);

@@ -79,7 +79,10 @@ pub async fn list(
     limit: usize,
 ) -> Result<Vec<ThreadSummary>, JournalError> {
     let mut summaries = Vec::new();
-    for row in journal.threads(after, limit).await? {
+    for row in journal
+        .threads(ThreadQuery::all().after(after.cloned()).limit(limit))
+        .await?
+    {
         let Some(view) = ThreadView::load(journal, &row.thread).await? else {
             continue;
         };

@@ -7,7 +7,8 @@ use rustagents_core::{
     digest::Digest,
     ids::ThreadId,
     journal::{
-        Batch, Claim, Journal, JournalError, Owner, PlacedMessage, Record, Seq, ThreadRow, kind,
+        Batch, Claim, Compaction, Epoch, Journal, JournalError, Owner, PlacedMessage, Record,
+        Select, Seq, ThreadImage, ThreadQuery, ThreadRow, kind,
     },
 };
 use rustagents_runtime::{Status, Watch};
@@ -36,6 +37,14 @@ impl Journal for Late {
         })
     }
 
+    fn take_over<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<Claim, JournalError>> {
+        self.inner.take_over(thread, owner)
+    }
+
     fn owner<'a>(
         &'a self,
         thread: &'a ThreadId,
@@ -50,10 +59,17 @@ impl Journal for Late {
     fn read<'a>(
         &'a self,
         thread: &'a ThreadId,
-        after: Seq,
-        limit: usize,
+        select: Select,
     ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>> {
-        self.inner.read(thread, after, limit)
+        self.inner.read(thread, select)
+    }
+
+    fn changed<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        after: Seq,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        self.inner.changed(thread, after)
     }
 
     fn messages<'a>(
@@ -65,12 +81,8 @@ impl Journal for Late {
         self.inner.messages(thread, after, limit)
     }
 
-    fn threads<'a>(
-        &'a self,
-        after: Option<&'a ThreadId>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>> {
-        self.inner.threads(after, limit)
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<Vec<ThreadRow>, JournalError>> {
+        self.inner.threads(query)
     }
 
     fn content<'a>(
@@ -79,6 +91,31 @@ impl Journal for Late {
         digest: Digest,
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>> {
         self.inner.content(thread, digest)
+    }
+
+    fn copy<'a>(
+        &'a self,
+        from: &'a ThreadId,
+        to: &'a ThreadId,
+        upto: Option<Seq>,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.inner.copy(from, to, upto)
+    }
+
+    fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.inner.install(image)
+    }
+
+    fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
+        self.inner.compact(compaction)
+    }
+
+    fn remove<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.inner.remove(thread, epoch)
     }
 }
 

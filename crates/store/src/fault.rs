@@ -12,7 +12,10 @@ use rustagents_core::{
     BoxFuture,
     digest::Digest,
     ids::ThreadId,
-    journal::{Batch, Claim, Journal, JournalError, Owner, PlacedMessage, Record, Seq, ThreadRow},
+    journal::{
+        Batch, Claim, Compaction, Epoch, Journal, JournalError, Owner, PlacedMessage, Record,
+        Select, Seq, ThreadImage, ThreadQuery, ThreadRow,
+    },
 };
 
 /// On which side of a write's durability point the fault strikes.
@@ -27,7 +30,7 @@ pub enum Side {
 /// Where the fault strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultPoint {
-    /// Which durable write, from 1; claims and appends count.
+    /// Which durable write, from 1; each call that writes counts.
     pub write: u64,
     /// On which side of it.
     pub side: Side,
@@ -135,6 +138,14 @@ impl Journal for FaultJournal {
         self.write(self.inner.claim(thread, owner)).boxed()
     }
 
+    fn take_over<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<Claim, JournalError>> {
+        self.write(self.inner.take_over(thread, owner)).boxed()
+    }
+
     fn owner<'a>(
         &'a self,
         thread: &'a ThreadId,
@@ -149,10 +160,17 @@ impl Journal for FaultJournal {
     fn read<'a>(
         &'a self,
         thread: &'a ThreadId,
-        after: Seq,
-        limit: usize,
+        select: Select,
     ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>> {
-        self.inner.read(thread, after, limit)
+        self.inner.read(thread, select)
+    }
+
+    fn changed<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        after: Seq,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        self.inner.changed(thread, after)
     }
 
     fn messages<'a>(
@@ -164,12 +182,8 @@ impl Journal for FaultJournal {
         self.inner.messages(thread, after, limit)
     }
 
-    fn threads<'a>(
-        &'a self,
-        after: Option<&'a ThreadId>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>> {
-        self.inner.threads(after, limit)
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<Vec<ThreadRow>, JournalError>> {
+        self.inner.threads(query)
     }
 
     fn content<'a>(
@@ -178,5 +192,29 @@ impl Journal for FaultJournal {
         digest: Digest,
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>> {
         self.inner.content(thread, digest)
+    }
+    fn copy<'a>(
+        &'a self,
+        from: &'a ThreadId,
+        to: &'a ThreadId,
+        upto: Option<Seq>,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.write(self.inner.copy(from, to, upto)).boxed()
+    }
+
+    fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.write(self.inner.install(image)).boxed()
+    }
+
+    fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
+        self.write(self.inner.compact(compaction)).boxed()
+    }
+
+    fn remove<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.write(self.inner.remove(thread, epoch)).boxed()
     }
 }

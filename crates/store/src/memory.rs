@@ -2,39 +2,50 @@
 //! need no durability.
 
 use std::{
-    collections::{BTreeMap, hash_map},
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use foldhash::HashMap;
 use futures::FutureExt;
 use rustagents_core::{
     BoxFuture,
     digest::Digest,
-    ids::{Branch, FactKey, MessageId, ThreadId},
+    ids::ThreadId,
     journal::{
-        Author, Batch, Chain, Claim, Entry, Epoch, Journal, JournalError, Owner, Place,
-        PlacedMessage, Record, Seq, ThreadRow,
+        Batch, Claim, Compaction, Content, Epoch, Journal, JournalError, Owner, PlacedMessage,
+        Record, Select, Seq, ThreadImage, ThreadQuery, ThreadRow,
     },
-    message::Message,
 };
+use tokio::sync::Notify;
+
+use crate::thread::Thread;
 
 /// The in-memory journal. Clones share their threads.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryJournal(Arc<Mutex<Threads>>);
-
-type Threads = BTreeMap<ThreadId, Thread>;
+pub struct MemoryJournal(Arc<Shared>);
 
 #[derive(Debug, Default)]
-struct Thread {
-    epoch: Epoch,
-    owner: Option<Owner>,
-    records: Vec<Record>,
-    heads: BTreeMap<Chain, Seq>,
-    facts: BTreeMap<Branch, HashMap<FactKey, usize>>,
-    messages: Vec<Arc<Message>>,
-    message_ids: HashMap<MessageId, usize>,
-    contents: BTreeMap<Digest, Vec<u8>>,
+struct Shared {
+    threads: Mutex<Threads>,
+    written: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Threads {
+    held: BTreeMap<ThreadId, Held>,
+    /// The contents of each family, which is named by a number.
+    contents: BTreeMap<u64, BTreeMap<Digest, Vec<u8>>>,
+    families: u64,
+    /// The highest epoch of a thread that was removed.
+    floor: Epoch,
+}
+
+#[derive(Debug)]
+struct Held {
+    thread: Thread,
+    family: u64,
+    /// Who drives it, since which epoch.
+    owner: Option<(Epoch, Owner)>,
 }
 
 impl MemoryJournal {
@@ -44,37 +55,160 @@ impl MemoryJournal {
     }
 
     fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .threads
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn claim_now(&self, id: &ThreadId, owner: Owner) -> Result<Claim, JournalError> {
+    fn claim_now(
+        &self,
+        id: &ThreadId,
+        owner: Owner,
+        displaces: bool,
+    ) -> Result<Claim, JournalError> {
         let mut threads = self.threads();
-        let thread = threads.entry(id.clone()).or_default();
-        if let Some(owner) = &thread.owner {
+        let floor = threads.floor;
+        if !threads.held.contains_key(id) {
+            threads.add(id.clone(), Thread::at(floor), None);
+        }
+        let held = threads.get_mut(id)?;
+        if let (Some((_, owner)), false) = (&held.owner, displaces) {
             return Err(JournalError::Busy {
                 thread: id.clone(),
                 owner: owner.clone(),
             });
         }
-        thread.epoch += 1;
-        thread.owner = Some(owner);
+        held.thread.epoch += 1;
+        let epoch = held.thread.epoch;
+        held.owner = Some((epoch, owner));
         let guard = Guard {
             journal: self.clone(),
             thread: id.clone(),
+            epoch,
         };
-        Ok(Claim::new(thread.epoch, guard))
+        Ok(Claim::new(epoch, guard))
     }
 
-    fn append_now(&self, batch: Batch) -> Result<Vec<Seq>, JournalError> {
+    fn append_now(&self, mut batch: Batch) -> Result<Vec<Seq>, JournalError> {
         batch.check()?;
         let mut threads = self.threads();
-        let Some(thread) = threads.get_mut(&batch.thread) else {
-            return Err(JournalError::UnknownThread {
-                thread: batch.thread,
+        let held = threads.get_mut(&batch.thread)?;
+        held.thread.check(&batch)?;
+        let (family, contents) = (held.family, std::mem::take(&mut batch.contents));
+        let seqs = held.thread.write(batch);
+        threads.store(family, contents);
+        drop(threads);
+        self.0.written.notify_waiters();
+        Ok(seqs)
+    }
+
+    fn compact_now(&self, mut compaction: Compaction) -> Result<Vec<Seq>, JournalError> {
+        let batch = &mut compaction.batch;
+        batch.check()?;
+        let mut threads = self.threads();
+        let held = threads.get_mut(&batch.thread)?;
+        held.thread.check(batch)?;
+        let family = held.family;
+        let mut thread = held.thread.clone();
+        let contents = std::mem::take(&mut batch.contents);
+        let seqs = thread.write(batch.clone());
+        thread.compact(&compaction)?;
+        held.thread = thread;
+        threads.store(family, contents);
+        threads.collect(family)?;
+        drop(threads);
+        self.0.written.notify_waiters();
+        Ok(seqs)
+    }
+
+    fn copy_now(
+        &self,
+        from: &ThreadId,
+        to: &ThreadId,
+        upto: Option<Seq>,
+    ) -> Result<(), JournalError> {
+        let mut threads = self.threads();
+        let held = threads.get_mut(from)?;
+        let (copy, family) = (held.thread.copy(upto)?, held.family);
+        threads.free(to)?;
+        threads.add(to.clone(), copy, Some(family));
+        Ok(())
+    }
+
+    fn install_now(&self, mut image: ThreadImage) -> Result<(), JournalError> {
+        let (name, contents) = (image.thread.clone(), std::mem::take(&mut image.contents));
+        let mut threads = self.threads();
+        threads.free(&name)?;
+        let mut thread = Thread::of(image)?;
+        thread.epoch = thread.epoch.max(threads.floor);
+        let family = threads.add(name, thread, None);
+        threads.store(family, contents);
+        Ok(())
+    }
+
+    fn remove_now(&self, name: &ThreadId, epoch: Epoch) -> Result<(), JournalError> {
+        let mut threads = self.threads();
+        threads.get_mut(name)?.thread.check_epoch(name, epoch)?;
+        let removed = threads.held.remove(name);
+        threads.floor = threads.floor.max(epoch);
+        removed.map_or(Ok(()), |held| threads.collect(held.family))
+    }
+}
+
+impl Threads {
+    fn get_mut(&mut self, thread: &ThreadId) -> Result<&mut Held, JournalError> {
+        self.held
+            .get_mut(thread)
+            .ok_or_else(|| JournalError::UnknownThread {
+                thread: thread.clone(),
+            })
+    }
+
+    fn free(&self, thread: &ThreadId) -> Result<(), JournalError> {
+        if self.held.contains_key(thread) {
+            return Err(JournalError::ThreadExists {
+                thread: thread.clone(),
             });
+        }
+        Ok(())
+    }
+
+    /// Adds a thread, to `family` or to a new one.
+    fn add(&mut self, name: ThreadId, thread: Thread, family: Option<u64>) -> u64 {
+        let family = family.unwrap_or_else(|| {
+            self.families += 1;
+            self.families
+        });
+        let held = Held {
+            thread,
+            family,
+            owner: None,
         };
-        thread.check(&batch)?;
-        Ok(thread.write(batch))
+        self.held.insert(name, held);
+        family
+    }
+
+    fn store(&mut self, family: u64, contents: Vec<Content>) {
+        if contents.is_empty() {
+            return;
+        }
+        let stored = self.contents.entry(family).or_default();
+        for content in contents {
+            stored.entry(content.digest).or_insert(content.bytes);
+        }
+    }
+
+    /// Removes the contents that no thread of the family mentions.
+    fn collect(&mut self, family: u64) -> Result<(), JournalError> {
+        let mut mentioned = BTreeSet::new();
+        for held in self.held.values().filter(|held| held.family == family) {
+            held.thread.mentioned(&mut mentioned)?;
+        }
+        if let Some(stored) = self.contents.get_mut(&family) {
+            stored.retain(|digest, _| mentioned.contains(digest));
+        }
+        Ok(())
     }
 }
 
@@ -82,118 +216,17 @@ impl MemoryJournal {
 struct Guard {
     journal: MemoryJournal,
     thread: ThreadId,
+    epoch: Epoch,
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(thread) = self.journal.threads().get_mut(&self.thread) {
-            thread.owner = None;
+        let mut threads = self.journal.threads();
+        if let Some(held) = threads.held.get_mut(&self.thread) {
+            // Who was displaced lets nothing go.
+            held.owner.take_if(|(epoch, _)| *epoch == self.epoch);
         }
     }
-}
-
-impl Thread {
-    fn check(&self, batch: &Batch) -> Result<(), JournalError> {
-        if let Author::Driver(own) = batch.author
-            && own != self.epoch
-        {
-            let thread = batch.thread.clone();
-            return Err(JournalError::Fenced {
-                thread,
-                own,
-                current: self.epoch,
-            });
-        }
-        for (chain, expected) in &batch.heads {
-            let found = self.heads.get(chain).copied();
-            if found != *expected {
-                return Err(JournalError::HeadMoved {
-                    thread: batch.thread.clone(),
-                    chain: chain.clone(),
-                    expected: *expected,
-                    found,
-                });
-            }
-        }
-        for entry in &batch.entries {
-            let Place::Fact(key) = &entry.place else {
-                continue;
-            };
-            let facts = self.facts.get(&entry.chain.branch);
-            let taken = facts.and_then(|facts| facts.get(key));
-            if let Some(existing) = taken.and_then(|index| self.records.get(*index)) {
-                return Err(JournalError::AlreadyRecorded {
-                    existing: Box::new(existing.clone()),
-                });
-            }
-        }
-        for message in &batch.messages {
-            let known = self
-                .message_ids
-                .get(&message.id)
-                .and_then(|at| self.messages.get(*at));
-            if known.is_some_and(|known| known != message) {
-                return Err(JournalError::Malformed {
-                    rule: "a message never changes",
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, batch: Batch) -> Vec<Seq> {
-        for message in batch.messages {
-            if let hash_map::Entry::Vacant(place) = self.message_ids.entry(message.id.clone()) {
-                place.insert(self.messages.len());
-                self.messages.push(message);
-            }
-        }
-        for content in batch.contents {
-            self.contents.entry(content.digest).or_insert(content.bytes);
-        }
-        let (epoch, at_ms) = (self.epoch, batch.at_ms);
-        batch
-            .entries
-            .into_iter()
-            .map(|entry| self.place(entry, epoch, at_ms))
-            .collect()
-    }
-
-    fn place(&mut self, entry: Entry, epoch: Epoch, at_ms: u64) -> Seq {
-        let index = self.records.len();
-        let seq = index as Seq + 1;
-        let chain = &entry.chain;
-        match &entry.place {
-            Place::Commit => match self.heads.get_mut(chain) {
-                Some(head) => *head = seq,
-                None => drop(self.heads.insert(chain.clone(), seq)),
-            },
-            Place::Fact(key) => {
-                let facts = self.facts.entry(chain.branch.clone()).or_default();
-                facts.insert(key.clone(), index);
-            }
-        }
-        self.records.push(Record {
-            seq,
-            chain: entry.chain,
-            place: entry.place,
-            kind: entry.kind.name.into(),
-            version: entry.kind.version,
-            run: entry.run,
-            attempt: entry.attempt,
-            epoch,
-            at_ms,
-            effect: entry.effect,
-            digest: entry.digest,
-            body: entry.body,
-        });
-        seq
-    }
-}
-
-fn after<T: Clone>(items: &[T], after: u64, limit: usize) -> impl Iterator<Item = (u64, T)> {
-    let skip = usize::try_from(after).unwrap_or(usize::MAX);
-    (1..).zip(items.iter().cloned()).skip(skip).take(limit)
 }
 
 impl Journal for MemoryJournal {
@@ -202,7 +235,15 @@ impl Journal for MemoryJournal {
         thread: &'a ThreadId,
         owner: Owner,
     ) -> BoxFuture<'a, Result<Claim, JournalError>> {
-        async move { self.claim_now(thread, owner) }.boxed()
+        async move { self.claim_now(thread, owner, false) }.boxed()
+    }
+
+    fn take_over<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<Claim, JournalError>> {
+        async move { self.claim_now(thread, owner, true) }.boxed()
     }
 
     fn owner<'a>(
@@ -210,10 +251,10 @@ impl Journal for MemoryJournal {
         thread: &'a ThreadId,
     ) -> BoxFuture<'a, Result<Option<Owner>, JournalError>> {
         async move {
-            Ok(self
-                .threads()
-                .get(thread)
-                .and_then(|thread| thread.owner.clone()))
+            let threads = self.threads();
+            let held = threads.held.get(thread);
+            let owner = held.and_then(|held| held.owner.as_ref());
+            Ok(owner.map(|(_, owner)| owner.clone()))
         }
         .boxed()
     }
@@ -225,17 +266,36 @@ impl Journal for MemoryJournal {
     fn read<'a>(
         &'a self,
         thread: &'a ThreadId,
-        from: Seq,
-        limit: usize,
+        select: Select,
     ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>> {
         async move {
             let threads = self.threads();
-            let records = threads
-                .get(thread)
-                .map_or(&[][..], |thread| &thread.records);
-            Ok(after(records, from, limit)
-                .map(|(_, record)| record)
-                .collect())
+            let held = threads.held.get(thread);
+            Ok(held.map_or_else(Vec::new, |held| held.thread.select(&select)))
+        }
+        .boxed()
+    }
+
+    fn changed<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        after: Seq,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        async move {
+            loop {
+                let mut written = std::pin::pin!(self.0.written.notified());
+                // From here on no write is missed.
+                written.as_mut().enable();
+                let last = {
+                    let threads = self.threads();
+                    let held = threads.held.get(thread);
+                    held.map_or(0, |held| held.thread.last_seq())
+                };
+                if last > after {
+                    return Ok(last);
+                }
+                written.await;
+            }
         }
         .boxed()
     }
@@ -243,36 +303,24 @@ impl Journal for MemoryJournal {
     fn messages<'a>(
         &'a self,
         thread: &'a ThreadId,
-        from: u64,
+        after: u64,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<PlacedMessage>, JournalError>> {
         async move {
             let threads = self.threads();
-            let messages = threads
-                .get(thread)
-                .map_or(&[][..], |thread| &thread.messages);
-            Ok(after(messages, from, limit).collect())
+            let held = threads.held.get(thread);
+            Ok(held.map_or_else(Vec::new, |held| held.thread.messages(after, limit).to_vec()))
         }
         .boxed()
     }
 
-    fn threads<'a>(
-        &'a self,
-        after: Option<&'a ThreadId>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>> {
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<Vec<ThreadRow>, JournalError>> {
         async move {
             let threads = self.threads();
-            let rows = threads
-                .iter()
-                .filter(|(name, _)| after.is_none_or(|after| *name > after));
-            let row = |(name, thread): (&ThreadId, &Thread)| ThreadRow {
-                thread: name.clone(),
-                epoch: thread.epoch,
-                last_seq: thread.records.len() as Seq,
-                updated_at_ms: thread.records.last().map_or(0, |record| record.at_ms),
-            };
-            Ok(rows.map(row).take(limit).collect())
+            let rows = threads.held.iter();
+            let rows = rows.map(|(name, held)| held.thread.row(name));
+            let matching = rows.filter(|row| query.matches(row));
+            Ok(matching.take(query.limit).collect())
         }
         .boxed()
     }
@@ -284,10 +332,35 @@ impl Journal for MemoryJournal {
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>> {
         async move {
             let threads = self.threads();
-            Ok(threads
-                .get(thread)
-                .and_then(|thread| thread.contents.get(&digest).cloned()))
+            let family = threads.held.get(thread).map(|held| held.family);
+            let contents = family.and_then(|family| threads.contents.get(&family));
+            Ok(contents.and_then(|contents| contents.get(&digest).cloned()))
         }
         .boxed()
+    }
+
+    fn copy<'a>(
+        &'a self,
+        from: &'a ThreadId,
+        to: &'a ThreadId,
+        upto: Option<Seq>,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        async move { self.copy_now(from, to, upto) }.boxed()
+    }
+
+    fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
+        async move { self.install_now(image) }.boxed()
+    }
+
+    fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
+        async move { self.compact_now(compaction) }.boxed()
+    }
+
+    fn remove<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        async move { self.remove_now(thread, epoch) }.boxed()
     }
 }

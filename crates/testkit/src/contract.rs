@@ -4,12 +4,14 @@
 
 use std::{future::Future, sync::Arc};
 
+mod threads;
+
 use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, MessageId, Namespace, RunId, ThreadId},
     journal::{
-        Author, Batch, Chain, Claim, Content, Entry, Journal, JournalError, Owner, Place, Seq,
-        ThreadRow, kind,
+        Author, Batch, Chain, Claim, Content, Entry, Journal, JournalError, Owner, Place, Select,
+        Seq, ThreadQuery, ThreadRow, kind,
     },
     message::Message,
     tool::EffectClass,
@@ -33,6 +35,7 @@ pub async fn journal<J: Journal + 'static, F: Future<Output = J>>(mut fresh: imp
     large_and_odd_bodies_come_back(fresh().await).await;
     concurrent_facts_have_one_order(fresh().await).await;
     threads_are_listed_by_name_in_pages(fresh().await).await;
+    threads::suite(&mut fresh).await;
 }
 
 fn thread(name: &str) -> ThreadId {
@@ -99,7 +102,7 @@ async fn claim(journal: &dyn Journal, name: &str) -> Claim {
 
 async fn count(journal: &dyn Journal, name: &str) -> usize {
     journal
-        .read(&thread(name), 0, 10_000)
+        .read(&thread(name), Select::all())
         .await
         .expect("readable")
         .len()
@@ -118,7 +121,10 @@ async fn reads_back_what_was_written(journal: impl Journal) {
         .await
         .expect("appended");
     assert_eq!(seqs, [1, 2, 3], "places start at 1 and have no gaps");
-    let records = journal.read(&thread("t"), 0, 10).await.expect("readable");
+    let records = journal
+        .read(&thread("t"), Select::all())
+        .await
+        .expect("readable");
     for ((record, entry), seq) in records.iter().zip(&entries).zip(1..) {
         assert_eq!(
             (record.seq, &record.chain, &record.place),
@@ -135,7 +141,10 @@ async fn reads_back_what_was_written(journal: impl Journal) {
             (&entry.body, 1, 1_000)
         );
     }
-    let page = journal.read(&thread("t"), 1, 1).await.expect("readable");
+    let page = journal
+        .read(&thread("t"), Select::all().after(1).limit(1))
+        .await
+        .expect("readable");
     assert_eq!(
         page,
         records.get(1..2).expect("three records"),
@@ -424,7 +433,10 @@ async fn large_and_odd_bodies_come_back(journal: impl Journal) {
         "w".repeat(100_000),
     ))];
     journal.append(large.clone()).await.expect("appended");
-    let records = journal.read(&thread("t"), 0, 100).await.expect("readable");
+    let records = journal
+        .read(&thread("t"), Select::all())
+        .await
+        .expect("readable");
     for (record, body) in records.iter().zip(bodies) {
         assert!(
             record.body == *body,
@@ -451,7 +463,7 @@ async fn large_and_odd_bodies_come_back(journal: impl Journal) {
 async fn threads_are_listed_by_name_in_pages(journal: impl Journal) {
     assert!(
         journal
-            .threads(None, 10)
+            .threads(ThreadQuery::all())
             .await
             .expect("readable")
             .is_empty()
@@ -464,7 +476,7 @@ async fn threads_are_listed_by_name_in_pages(journal: impl Journal) {
     let names = |rows: &[ThreadRow]| -> Vec<String> {
         rows.iter().map(|row| row.thread.to_string()).collect()
     };
-    let all = journal.threads(None, 10).await.expect("readable");
+    let all = journal.threads(ThreadQuery::all()).await.expect("readable");
     assert_eq!(
         names(&all),
         ["B", "a", "b", "ä"],
@@ -475,8 +487,23 @@ async fn threads_are_listed_by_name_in_pages(journal: impl Journal) {
         (first.epoch, first.last_seq, first.updated_at_ms),
         (1, 1, 1_000)
     );
+    let prefixed = ThreadQuery {
+        prefix: "\u{e4}".into(),
+        ..ThreadQuery::all()
+    };
+    let page = journal.threads(prefixed).await.expect("readable");
+    assert_eq!(names(&page), ["\u{e4}"], "by the beginning of a name");
+    let later = ThreadQuery {
+        updated_since_ms: 1_001,
+        ..ThreadQuery::all()
+    };
+    assert_eq!(
+        journal.threads(later).await.expect("readable"),
+        [],
+        "by time"
+    );
     let page = journal
-        .threads(Some(&thread("a")), 1)
+        .threads(ThreadQuery::all().after(Some(thread("a"))).limit(1))
         .await
         .expect("readable");
     assert_eq!(names(&page), ["b"], "pages start after a name");

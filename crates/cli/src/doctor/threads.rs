@@ -70,7 +70,9 @@ async fn read_all(journal: &dyn Journal, bounds: Bounds, tally: &mut Tally) -> R
     let begun = Instant::now();
     let mut after: Option<ThreadId> = None;
     loop {
-        let page = journal.threads(after.as_ref(), PAGE).await;
+        let page = journal
+            .threads(ThreadQuery::all().after(after.clone()).limit(PAGE))
+            .await;
         let page = page.map_err(Cut::Unlisted)?;
         let Some(last) = page.last() else {
             return Ok(());

@@ -1,0 +1,404 @@
+//! What a backend promises about whole threads: reading parts of them, watching,
+//! taking over, copying, moving, compacting and removing.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use rustagents_core::{
+    digest::Digest,
+    ids::{Branch, FactKey, MessageId},
+    journal::{
+        Author, Batch, Claim, Compaction, Content, Entry, Journal, JournalError, Owner, Place,
+        Select, Seq, ThreadImage, ThreadQuery, kind,
+    },
+    message::Message,
+};
+
+use super::{batch, chain, claim, commit, count, fact, thread};
+
+/// How long a watcher may take to hear of a write.
+const HEARD: Duration = Duration::from_secs(10);
+
+pub(super) async fn suite<J: Journal + 'static, F: Future<Output = J>>(
+    fresh: &mut impl FnMut() -> F,
+) {
+    parts_of_a_thread_are_read_alone(fresh().await).await;
+    a_watcher_hears_of_writes(Arc::new(fresh().await)).await;
+    a_taken_thread_fences_its_driver(fresh().await).await;
+    a_late_driver_may_say_how_its_effect_ended(fresh().await).await;
+    a_copy_goes_its_own_way(fresh().await).await;
+    a_copy_stops_where_it_is_told(fresh().await).await;
+    a_thread_moves_whole(fresh().await, fresh().await).await;
+    an_image_out_of_order_is_refused(fresh().await).await;
+    a_compaction_removes_what_nobody_mentions(fresh().await).await;
+    a_refused_compaction_changes_nothing(fresh().await).await;
+    a_removed_thread_is_gone(fresh().await).await;
+    shared_contents_outlive_one_of_their_threads(fresh().await).await;
+}
+
+fn names(message: u64, digest: Digest) -> String {
+    format!(r#"{{"message":"m-{message}","content":"{digest}"}}"#)
+}
+
+fn content(bytes: &[u8]) -> Content {
+    Content {
+        digest: Digest::of(bytes),
+        bytes: bytes.to_vec(),
+    }
+}
+
+/// Two commits on the root, each with a message and a content that it names, and
+/// a fact in between.
+async fn filled(journal: &dyn Journal, name: &str) -> Claim {
+    let claim = claim(journal, name).await;
+    let blobs = [content(b"first"), content(b"second")];
+    let mut write = batch(
+        name,
+        &claim,
+        vec![(chain(""), None)],
+        vec![
+            commit("", &names(1, blobs[0].digest)),
+            fact("k", "{}"),
+            commit("", &names(2, blobs[1].digest)),
+        ],
+    );
+    write.messages = (1..=2)
+        .map(|number| Arc::new(Message::user(MessageId::numbered(number), "hello")))
+        .collect();
+    write.contents = blobs.to_vec();
+    journal.append(write).await.expect("appended");
+    claim
+}
+
+async fn seqs(journal: &dyn Journal, select: Select) -> Vec<Seq> {
+    let records = journal.read(&thread("t"), select).await.expect("readable");
+    records.iter().map(|record| record.seq).collect()
+}
+
+async fn message_ids(journal: &dyn Journal, name: &str) -> Vec<String> {
+    let messages = journal.messages(&thread(name), 0, 10).await;
+    let messages = messages.expect("readable");
+    let ids = messages.iter().map(|(_, message)| message.id.to_string());
+    ids.collect()
+}
+
+async fn has(journal: &dyn Journal, name: &str, bytes: &[u8]) -> bool {
+    let content = journal.content(&thread(name), Digest::of(bytes)).await;
+    let content = content.expect("readable");
+    content.is_some_and(|stored| stored == bytes)
+}
+
+async fn parts_of_a_thread_are_read_alone(journal: impl Journal) {
+    let claim = claim(&journal, "t").await;
+    let other = Entry {
+        kind: kind::TRANSITION,
+        ..commit("x:1.0", "{}")
+    };
+    let heads = vec![(chain(""), None), (chain("x:1.0"), None)];
+    let entries = vec![commit("", "1"), other, fact("k", "2"), commit("", "3")];
+    let write = batch("t", &claim, heads, entries);
+    journal.append(write).await.expect("appended");
+    let all = Select::all();
+    assert_eq!(seqs(&journal, all.clone()).await, [1, 2, 3, 4]);
+    assert_eq!(seqs(&journal, all.clone().after(1).before(4)).await, [2, 3]);
+    let newest = all.clone().newest_first().limit(2);
+    assert_eq!(seqs(&journal, newest.clone()).await, [4, 3]);
+    assert_eq!(seqs(&journal, newest.before(3)).await, [2, 1]);
+    let root = all.clone().on(chain(""));
+    assert_eq!(seqs(&journal, root.clone()).await, [1, 3, 4]);
+    let checkpoints = root.of(kind::CHECKPOINT);
+    assert_eq!(seqs(&journal, checkpoints.clone()).await, [1, 4]);
+    let both = checkpoints.of(kind::RESULT).newest_first().limit(2);
+    assert_eq!(seqs(&journal, both).await, [4, 3]);
+    let mut elsewhere = chain("");
+    elsewhere.branch = Branch::from("other");
+    assert!(seqs(&journal, all.clone().on(elsewhere)).await.is_empty());
+    assert!(seqs(&journal, all.limit(0)).await.is_empty());
+}
+
+async fn a_watcher_hears_of_writes<J: Journal + 'static>(journal: Arc<J>) {
+    let hear = |after| {
+        let journal = Arc::clone(&journal);
+        tokio::spawn(async move {
+            let name = thread("t");
+            tokio::time::timeout(HEARD, journal.changed(&name, after)).await
+        })
+    };
+    let early = hear(0);
+    let claim = claim(&*journal, "t").await;
+    let write = |key: &str| journal.append(batch("t", &claim, vec![], vec![fact(key, "1")]));
+    write("a").await.expect("appended");
+    let heard = |heard: Result<Result<_, _>, _>| {
+        let heard: Result<Result<Seq, JournalError>, _> = heard.expect("not panicked");
+        heard.expect("heard in time").expect("readable")
+    };
+    assert_eq!(heard(early.await), 1, "before the thread was made");
+    assert_eq!(heard(hear(0).await), 1, "what is there already");
+    let next = hear(1);
+    tokio::task::yield_now().await;
+    assert!(!next.is_finished(), "nothing stands after 1");
+    write("b").await.expect("appended");
+    assert_eq!(heard(next.await), 2);
+}
+
+async fn a_taken_thread_fences_its_driver(journal: impl Journal) {
+    let old = claim(&journal, "t").await;
+    let owner = Owner {
+        process: 8,
+        since_ms: 2,
+    };
+    let new = journal.take_over(&thread("t"), owner.clone()).await;
+    let new = new.expect("taken over");
+    assert_eq!(new.epoch, 2);
+    let write = |claim: &Claim| journal.append(batch("t", claim, vec![], vec![fact("k", "1")]));
+    let error = write(&old).await.expect_err("the claim is lost");
+    assert!(matches!(error, JournalError::Fenced { .. }), "{error:?}");
+    drop(old);
+    let driver = journal.owner(&thread("t")).await.expect("readable");
+    assert_eq!(driver, Some(owner), "the displaced one lets nothing go");
+    write(&new).await.expect("appended");
+    drop(new);
+    assert_eq!(journal.owner(&thread("t")).await.expect("readable"), None);
+    assert_eq!(claim(&journal, "t").await.epoch, 3);
+    let fresh = journal.take_over(&thread("u"), Owner::default()).await;
+    assert_eq!(fresh.expect("nobody drives it").epoch, 1);
+}
+
+async fn a_late_driver_may_say_how_its_effect_ended(journal: impl Journal) {
+    let old = claim(&journal, "t").await;
+    let intent = batch("t", &old, vec![], vec![fact("intent", "1")]);
+    journal.append(intent).await.expect("appended");
+    let new = journal.take_over(&thread("t"), Owner::default()).await;
+    let new = new.expect("taken over");
+    let theirs = batch("t", &new, vec![], vec![fact("their intent", "1")]);
+    journal.append(theirs).await.expect("appended");
+    let late = |intent: &str, entry: Entry| {
+        let author = Author::Late {
+            epoch: old.epoch,
+            intent: FactKey::from(intent),
+        };
+        let heads = match entry.place {
+            Place::Commit => vec![(chain(""), None)],
+            Place::Fact(_) => vec![],
+        };
+        let write = batch("t", &old, heads, vec![entry]);
+        journal.append(Batch { author, ..write })
+    };
+    for (intent, entry, why) in [
+        ("nothing", fact("result", "1"), "there is no such intent"),
+        ("their intent", fact("result", "1"), "it is another's"),
+        ("intent", commit("", "1"), "only a driver commits"),
+    ] {
+        late(intent, entry).await.expect_err(why);
+    }
+    let placed = late("intent", fact("result", "1")).await;
+    assert_eq!(placed.expect("it is its own"), [3]);
+    let error = late("intent", fact("result", "2")).await;
+    let error = error.expect_err("it is settled");
+    assert!(
+        matches!(error, JournalError::AlreadyRecorded { .. }),
+        "{error:?}"
+    );
+}
+
+async fn a_copy_goes_its_own_way(journal: impl Journal) {
+    let held = filled(&journal, "t").await;
+    let (from, to) = (thread("t"), thread("u"));
+    journal.copy(&from, &to, None).await.expect("copied");
+    let records = journal.read(&from, Select::all()).await.expect("readable");
+    let copied = journal.read(&to, Select::all()).await.expect("readable");
+    assert_eq!(records, copied);
+    assert_eq!(message_ids(&journal, "u").await, ["m-1", "m-2"]);
+    assert!(has(&journal, "u", b"second").await);
+    assert_eq!(journal.owner(&to).await.expect("readable"), None);
+    let driver = claim(&journal, "u").await;
+    assert_eq!(driver.epoch, 2, "its epochs follow those of its records");
+    for (name, claim, text) in [("t", &held, "here"), ("u", &driver, "there")] {
+        let heads = vec![(chain(""), Some(3))];
+        let mut write = batch(name, claim, heads, vec![commit("", r#"["m-3"]"#)]);
+        write.messages = vec![Arc::new(Message::user(MessageId::numbered(3), text))];
+        journal.append(write).await.expect("each has its own head");
+    }
+    let there = journal.messages(&to, 0, 10).await.expect("readable");
+    let there = there.last().map(|(_, message)| message.text());
+    assert_eq!(there.as_deref(), Some("there"), "and its own messages");
+    let error = journal.copy(&from, &to, None).await;
+    let error = error.expect_err("the name is taken");
+    assert!(
+        matches!(error, JournalError::ThreadExists { .. }),
+        "{error:?}"
+    );
+    let error = journal.copy(&thread("nobody"), &thread("v"), None).await;
+    let error = error.expect_err("there is nothing to copy");
+    assert!(
+        matches!(error, JournalError::UnknownThread { .. }),
+        "{error:?}"
+    );
+}
+
+async fn a_copy_stops_where_it_is_told(journal: impl Journal) {
+    drop(filled(&journal, "t").await);
+    let to = thread("u");
+    let copied = journal.copy(&thread("t"), &to, Some(1)).await;
+    copied.expect("copied");
+    assert_eq!(count(&journal, "u").await, 1);
+    let driver = claim(&journal, "u").await;
+    let write = batch(
+        "u",
+        &driver,
+        vec![(chain(""), Some(1))],
+        vec![commit("", "{}"), fact("k", "{}")],
+    );
+    let placed = journal.append(write).await;
+    assert_eq!(placed.expect("head and keys are those of the copy"), [2, 3]);
+}
+
+async fn image(journal: &dyn Journal, name: &str) -> ThreadImage {
+    let name = thread(name);
+    let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
+    let row = rows.into_iter().find(|row| row.thread == name);
+    let messages = journal.messages(&name, 0, 1_000).await.expect("readable");
+    let mut contents = Vec::new();
+    for bytes in [&b"first"[..], b"second"] {
+        let stored = journal.content(&name, Digest::of(bytes)).await;
+        contents.extend(stored.expect("readable").map(|bytes| content(&bytes)));
+    }
+    ThreadImage {
+        epoch: row.expect("listed").epoch,
+        records: journal.read(&name, Select::all()).await.expect("readable"),
+        messages: messages.into_iter().map(|(_, message)| message).collect(),
+        contents,
+        thread: name,
+    }
+}
+
+async fn a_thread_moves_whole(journal: impl Journal, elsewhere: impl Journal) {
+    drop(filled(&journal, "t").await);
+    let whole = image(&journal, "t").await;
+    elsewhere.install(whole.clone()).await.expect("installed");
+    assert_eq!(image(&elsewhere, "t").await, whole);
+    let driver = claim(&elsewhere, "t").await;
+    assert_eq!(driver.epoch, 2);
+    let heads = vec![(chain(""), Some(3))];
+    let write = batch("t", &driver, heads, vec![commit("", "{}")]);
+    assert_eq!(elsewhere.append(write).await.expect("it goes on"), [4]);
+    let error = elsewhere.install(whole.clone()).await;
+    let error = error.expect_err("the name is taken");
+    assert!(
+        matches!(error, JournalError::ThreadExists { .. }),
+        "{error:?}"
+    );
+    let renamed = ThreadImage {
+        thread: thread("u"),
+        ..whole
+    };
+    elsewhere.install(renamed).await.expect("installed");
+    assert_eq!(count(&elsewhere, "u").await, 3);
+}
+
+async fn an_image_out_of_order_is_refused(journal: impl Journal) {
+    drop(filled(&journal, "t").await);
+    let whole = image(&journal, "t").await;
+    let mut disordered = ThreadImage {
+        thread: thread("u"),
+        ..whole.clone()
+    };
+    disordered.records.swap(0, 1);
+    let mut twice = ThreadImage {
+        thread: thread("u"),
+        ..whole
+    };
+    let again = twice.records.get(1).cloned().map(|record| {
+        let seq = 4;
+        rustagents_core::journal::Record { seq, ..record }
+    });
+    twice.records.extend(again);
+    for image in [disordered, twice] {
+        let error = journal.install(image).await.expect_err("it is broken");
+        assert!(matches!(error, JournalError::Malformed { .. }), "{error:?}");
+        assert_eq!(count(&journal, "u").await, 0, "nothing is left of it");
+        let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
+        assert_eq!(rows.len(), 1, "nothing is left of it");
+    }
+}
+
+fn compaction(claim: &Claim, drop: Vec<std::ops::RangeInclusive<Seq>>) -> Compaction {
+    let heads = vec![(chain(""), Some(3))];
+    let body = names(2, Digest::of(b"second"));
+    let batch = batch("t", claim, heads, vec![commit("", &body)]);
+    Compaction { batch, drop }
+}
+
+async fn a_compaction_removes_what_nobody_mentions(journal: impl Journal) {
+    let held = filled(&journal, "t").await;
+    let placed = journal.compact(compaction(&held, vec![1..=2, 9..=20]));
+    assert_eq!(placed.await.expect("compacted"), [4]);
+    assert_eq!(seqs(&journal, Select::all()).await, [3, 4]);
+    assert_eq!(message_ids(&journal, "t").await, ["m-2"]);
+    assert!(!has(&journal, "t", b"first").await);
+    assert!(has(&journal, "t", b"second").await);
+    let heads = vec![(chain(""), Some(4))];
+    let entries = vec![commit("", "{}"), fact("k", "2")];
+    let write = batch("t", &held, heads, entries);
+    assert_eq!(
+        journal.append(write).await.expect("a dropped key is free"),
+        [5, 6],
+        "places go on"
+    );
+    drop(held);
+    let copied = journal.copy(&thread("t"), &thread("u"), None).await;
+    copied.expect("a thread with gaps can be copied");
+    assert_eq!(count(&journal, "u").await, 4);
+}
+
+async fn a_refused_compaction_changes_nothing(journal: impl Journal) {
+    let held = filled(&journal, "t").await;
+    let stale = Claim::new(held.epoch + 1, ());
+    journal
+        .compact(compaction(&stale, vec![1..=2]))
+        .await
+        .expect_err("it is another's epoch");
+    let mut headless = compaction(&held, vec![1..=2]);
+    headless.batch.heads = vec![(chain(""), Some(1))];
+    journal.compact(headless).await.expect_err("the head is 3");
+    assert_eq!(seqs(&journal, Select::all()).await, [1, 2, 3]);
+    assert_eq!(message_ids(&journal, "t").await, ["m-1", "m-2"]);
+    assert!(has(&journal, "t", b"first").await);
+}
+
+async fn a_removed_thread_is_gone(journal: impl Journal) {
+    let held = filled(&journal, "t").await;
+    let error = journal.remove(&thread("t"), held.epoch + 1).await;
+    let error = error.expect_err("it is another's epoch");
+    assert!(matches!(error, JournalError::Fenced { .. }), "{error:?}");
+    let removed = journal.remove(&thread("t"), held.epoch).await;
+    removed.expect("removed");
+    let error = journal.remove(&thread("t"), held.epoch).await;
+    let error = error.expect_err("it is gone");
+    assert!(
+        matches!(error, JournalError::UnknownThread { .. }),
+        "{error:?}"
+    );
+    assert_eq!(count(&journal, "t").await, 0);
+    assert_eq!(message_ids(&journal, "t").await, Vec::<String>::new());
+    assert!(!has(&journal, "t", b"first").await);
+    let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
+    assert_eq!(rows, []);
+    let stale = batch("t", &held, vec![], vec![fact("late", "1")]);
+    drop(held);
+    let again = claim(&journal, "t").await;
+    assert!(again.epoch > 1, "an epoch is never used twice");
+    let error = journal.append(stale).await.expect_err("it is another's");
+    assert!(matches!(error, JournalError::Fenced { .. }), "{error:?}");
+    let write = batch("t", &again, vec![], vec![fact("k", "1")]);
+    assert_eq!(journal.append(write).await.expect("appended"), [1]);
+}
+
+async fn shared_contents_outlive_one_of_their_threads(journal: impl Journal) {
+    let held = filled(&journal, "t").await;
+    let copied = journal.copy(&thread("t"), &thread("u"), Some(1)).await;
+    copied.expect("copied");
+    let removed = journal.remove(&thread("t"), held.epoch).await;
+    removed.expect("removed");
+    assert!(has(&journal, "u", b"first").await, "the copy mentions it");
+    assert!(!has(&journal, "u", b"second").await, "nobody mentions it");
+}
