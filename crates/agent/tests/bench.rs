@@ -49,7 +49,7 @@ impl Bench {
     pub(crate) async fn attempt(&self, agent: &Agent) -> Result<AgentEnd, Halt> {
         let thread = Self::thread();
         let claim = self.journal.claim(&thread, Owner::default()).await?;
-        let log = ThreadLog::load(&*self.journal, &thread).await?;
+        let log = ThreadLog::load_whole(&*self.journal, &thread).await?;
         let events = EventLog::new();
         *self.events.lock().unwrap() = events.clone();
         let input = FactKey::from("input");
@@ -96,7 +96,7 @@ impl Bench {
     }
 
     pub(crate) async fn log(&self) -> ThreadLog {
-        ThreadLog::load(&*self.journal, &Self::thread())
+        ThreadLog::load_whole(&*self.journal, &Self::thread())
             .await
             .unwrap()
     }

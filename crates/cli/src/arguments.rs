@@ -131,7 +131,7 @@ pub(crate) enum Action {
     /// How a thread stands, and what it waits for
     Show(OfThread),
     /// The supersteps of a thread
-    History(OfThread),
+    History(History),
 }
 
 #[derive(Debug, Args)]
@@ -142,6 +142,17 @@ pub(crate) struct List {
     /// Start after this name
     #[arg(long, value_name = "THREAD")]
     pub(crate) after: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    /// The thread
+    pub(crate) thread: String,
+    /// The most supersteps that are shown: the newest
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub(crate) limit: usize,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -278,7 +289,8 @@ impl Threads {
         match &self.action {
             None => &self.common,
             Some(Action::List(list)) => &list.common,
-            Some(Action::Show(of) | Action::History(of)) => &of.common,
+            Some(Action::Show(of)) => &of.common,
+            Some(Action::History(of)) => &of.common,
         }
     }
 }

@@ -79,6 +79,11 @@ pub mod kind {
         name: "graph.checkpoint",
         version: 1,
     };
+    /// The whole state of a chain at one of its checkpoints.
+    pub const SNAPSHOT: Kind = Kind {
+        name: "graph.snapshot",
+        version: 1,
+    };
     /// A finished task's write, kept while its siblings work.
     pub const TASK_WRITE: Kind = Kind {
         name: "graph.write",

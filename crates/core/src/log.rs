@@ -5,16 +5,18 @@ use std::{
     sync::Arc,
 };
 
+use serde::Deserialize;
+
 use crate::{
     ids::{Branch, FactKey, MessageId, Namespace, ThreadId},
-    journal::{Chain, Journal, JournalError, Place, Record, Select, Seq},
+    journal::{Chain, Journal, JournalError, Place, Record, Select, Seq, kind},
     message::Message,
 };
 
 /// How many records or messages are read at a time.
 const PAGE: usize = 1_000;
 
-/// All records and messages of one thread.
+/// Records and messages of one thread: all of them, or those that going on needs.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadLog {
     records: Vec<Record>,
@@ -25,40 +27,129 @@ pub struct ThreadLog {
     last_message: u64,
 }
 
+/// What a snapshot says of its place and of what was counted by then.
+#[derive(Deserialize)]
+struct SnapshotMark {
+    at: Option<Seq>,
+    messages: u64,
+    calls: u64,
+}
+
 impl ThreadLog {
-    /// Reads a thread. A thread that does not exist has no records.
+    /// Reads what going on with a thread needs: the records since its last run was
+    /// opened, and before them the last snapshot of the state and the checkpoints
+    /// that it does not cover. So loading costs what is alive, however long the
+    /// thread is. A thread that does not exist has no records.
     ///
     /// # Errors
     /// Whatever the journal says; an unknown thread is not an error.
-    pub async fn load(journal: &dyn Journal, thread: &ThreadId) -> Result<Self, JournalError> {
+    pub async fn load(
+        journal: &dyn Journal,
+        thread: &ThreadId,
+        branch: &Branch,
+    ) -> Result<Self, JournalError> {
+        let root = Chain {
+            branch: branch.clone(),
+            namespace: Namespace::root(),
+        };
+        let newest = |kind| {
+            Select::all()
+                .on(root.clone())
+                .of(kind)
+                .newest_first()
+                .limit(1)
+        };
+        let opened = journal.read(thread, newest(kind::RUN_OPENED)).await?;
+        let snapshot = journal.read(thread, newest(kind::SNAPSHOT)).await?;
+        let opened = opened.first().map(|record| record.seq);
+        let covered = match snapshot.first() {
+            Some(snapshot) => {
+                let mark: SnapshotMark = snapshot.decode(kind::SNAPSHOT)?;
+                mark.at.unwrap_or(snapshot.seq.saturating_sub(1))
+            }
+            None => 1,
+        };
         let mut log = Self::default();
+        let mut after = covered.saturating_sub(1);
+        if let Some(opened) = opened.filter(|opened| *opened > covered) {
+            let state = Select::all()
+                .on(root)
+                .of(kind::CHECKPOINT)
+                .of(kind::SNAPSHOT);
+            log.read(journal, thread, state.after(after).before(opened))
+                .await?;
+            after = opened.saturating_sub(1);
+        } else if let Some(opened) = opened {
+            after = opened.saturating_sub(1);
+        }
+        log.read(journal, thread, Select::all().after(after))
+            .await?;
+        log.read_messages(journal, thread).await?;
+        Ok(log)
+    }
+
+    /// Reads a thread whole.
+    ///
+    /// # Errors
+    /// Whatever the journal says; an unknown thread is not an error.
+    pub async fn load_whole(
+        journal: &dyn Journal,
+        thread: &ThreadId,
+    ) -> Result<Self, JournalError> {
+        let mut log = Self::default();
+        log.read(journal, thread, Select::all()).await?;
+        log.read_messages(journal, thread).await?;
+        Ok(log)
+    }
+
+    /// Adds what `select` asks for, page by page.
+    async fn read(
+        &mut self,
+        journal: &dyn Journal,
+        thread: &ThreadId,
+        select: Select,
+    ) -> Result<(), JournalError> {
+        let mut after = select.after;
         loop {
             let page = journal
-                .read(thread, Select::all().after(log.last_seq()).limit(PAGE))
+                .read(thread, select.clone().after(after).limit(PAGE))
                 .await?;
             let last = page.len() < PAGE;
             for record in page {
-                log.push(record);
+                after = record.seq;
+                self.push(record)?;
             }
             if last {
-                break;
+                return Ok(());
             }
         }
+    }
+
+    async fn read_messages(
+        &mut self,
+        journal: &dyn Journal,
+        thread: &ThreadId,
+    ) -> Result<(), JournalError> {
         let mut after = 0;
         loop {
             let page = journal.messages(thread, after, PAGE).await?;
             let last = page.len() < PAGE;
             for (place, message) in page {
                 after = place;
-                log.add_message(message);
+                self.add_message(message);
             }
             if last {
-                return Ok(log);
+                return Ok(());
             }
         }
     }
 
-    fn push(&mut self, record: Record) {
+    fn push(&mut self, record: Record) -> Result<(), JournalError> {
+        if record.is(kind::SNAPSHOT) {
+            let mark: SnapshotMark = record.decode(kind::SNAPSHOT)?;
+            self.last_message = self.last_message.max(mark.messages);
+            self.last_call = self.last_call.max(mark.calls);
+        }
         let index = self.records.len();
         let Chain { branch, namespace } = record.chain.clone();
         match &record.place {
@@ -72,6 +163,7 @@ impl ThreadLog {
             }
         }
         self.records.push(record);
+        Ok(())
     }
 
     fn add_message(&mut self, message: Arc<Message>) {
@@ -86,7 +178,7 @@ impl ThreadLog {
         self.records.is_empty()
     }
 
-    /// All records, in order.
+    /// The records that were read, in order.
     pub fn records(&self) -> &[Record] {
         &self.records
     }

@@ -225,6 +225,15 @@ impl Scope {
         MessageId::numbered(self.facts.shared.messages.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
+    /// The numbers of the last message and the last call that were minted.
+    pub fn minted(&self) -> (u64, u64) {
+        let shared = &self.facts.shared;
+        (
+            shared.messages.load(Ordering::Relaxed),
+            shared.calls.load(Ordering::Relaxed),
+        )
+    }
+
     /// Whether a message is recorded, by this attempt or an earlier one.
     pub fn is_recorded(&self, id: &MessageId) -> bool {
         self.message(id).is_ok()
@@ -355,9 +364,9 @@ impl Write {
         self.drafts.is_empty()
     }
 
-    /// Adds a commit.
-    pub fn commit(&mut self, kind: Kind, body: &impl Serialize) {
-        self.draft(Place::Commit, kind, None, None, body);
+    /// Adds a commit, and says how many bytes its body has.
+    pub fn commit(&mut self, kind: Kind, body: &impl Serialize) -> usize {
+        self.draft(Place::Commit, kind, None, None, body)
     }
 
     /// Adds a fact.
@@ -394,11 +403,12 @@ impl Write {
         effect: Option<EffectClass>,
         digest: Option<Digest>,
         body: &impl Serialize,
-    ) {
+    ) -> usize {
         let body = encode::json(body, str::to_owned).unwrap_or_else(|reason| {
             self.failed.get_or_insert(reason);
             String::new()
         });
+        let bytes = body.len();
         self.drafts.push(Draft {
             place,
             kind,
@@ -406,6 +416,7 @@ impl Write {
             digest,
             body,
         });
+        bytes
     }
 }
 

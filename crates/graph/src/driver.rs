@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 use crate::{
     graph::{Compiled, Frame, GraphEnd, OpenError, Outcome, Position},
     node::{NodeError, NodeFailure, NodeOutput, TaskContext},
-    record::{Checkpoint, Source, Task, TaskWrite},
+    record::{Checkpoint, Snapshot, Source, Task, TaskWrite},
     schedule::ScheduleError,
     state::Update,
     task::{TaskEnd, TaskFuture},
@@ -68,8 +68,9 @@ impl<'a> Driver<'a> {
             done: Vec::new(),
             next: self.graph.first(number)?,
         };
-        write_checkpoint(&checkpoint, &messages, &mut opening);
-        let opened = self.moved(position, checkpoint, &messages)?;
+        let bytes = write_checkpoint(&checkpoint, &messages, &mut opening);
+        let mut opened = self.moved(position, checkpoint, &messages)?;
+        self.snapshot(&mut opened, bytes, &mut opening);
         // Whoever opens the run says so first, and of this checkpoint then.
         self.scope.append(opening).await.map_err(Halt::from)?;
         Ok(opened)
@@ -331,8 +332,9 @@ impl<'a> Driver<'a> {
             next,
         };
         let mut write = Write::new();
-        write_checkpoint(&checkpoint, &step.messages, &mut write);
-        let next = self.moved(at, checkpoint, &step.messages)?;
+        let bytes = write_checkpoint(&checkpoint, &step.messages, &mut write);
+        let mut next = self.moved(at, checkpoint, &step.messages)?;
+        self.snapshot(&mut next, bytes, &mut write);
         if next.tasks.is_empty() {
             let (outcome, state) = (Outcome::Completed, Arc::clone(&next.state));
             frame.close(
@@ -392,7 +394,27 @@ impl<'a> Driver<'a> {
             checkpoint: checkpoint.checkpoint,
             step: checkpoint.step,
             tasks: checkpoint.next,
+            growth: at.growth,
         })
+    }
+
+    /// Adds a snapshot of where a checkpoint of `bytes` led, if one is due.
+    fn snapshot(&self, at: &mut Position, bytes: usize, write: &mut Write) {
+        at.growth.add(bytes);
+        let checkpoint = at.checkpoint;
+        let due = at.growth.due(&at.state, |state| {
+            let (messages, calls) = self.scope.minted();
+            Snapshot {
+                checkpoint,
+                at: None,
+                messages,
+                calls,
+                state: state.deltas(),
+            }
+        });
+        if let Some(snapshot) = due {
+            write.commit(kind::SNAPSHOT, &snapshot);
+        }
     }
 
     async fn fail(
@@ -479,11 +501,15 @@ impl Superstep {
     }
 }
 
-fn write_checkpoint(checkpoint: &Checkpoint, messages: &[Arc<Message>], write: &mut Write) {
+fn write_checkpoint(
+    checkpoint: &Checkpoint,
+    messages: &[Arc<Message>],
+    write: &mut Write,
+) -> usize {
     for message in messages {
         write.message(Arc::clone(message));
     }
-    write.commit(kind::CHECKPOINT, checkpoint);
+    write.commit(kind::CHECKPOINT, checkpoint)
 }
 
 /// What is too large to be recorded is its node's failure; trying again would

@@ -19,7 +19,8 @@ use crate::{
     builder::GraphFaults,
     driver::Driver,
     node::{Node, NodeFailure},
-    record::{Checkpoint, Task},
+    record::{Checkpoint, Snapshot, Task},
+    snapshot::Growth,
     state::{Reducer, State, Update},
     topology::GraphTopology,
 };
@@ -62,6 +63,8 @@ pub struct Position {
     pub step: u64,
     /// The tasks of the next superstep.
     pub tasks: Vec<Task>,
+    /// What the log gained since the last snapshot.
+    pub(crate) growth: Growth,
 }
 
 /// How a run of a graph ended, or why it waits.
@@ -168,10 +171,29 @@ impl Graph {
             checkpoint: 0,
             step: 0,
             tasks: Vec::new(),
+            growth: Growth::default(),
         };
+        let mut known = 0;
+        let newest = scope.commits().rfind(|record| record.is(kind::SNAPSHOT));
+        if let Some(record) = newest {
+            let snapshot: Snapshot = record.decode(kind::SNAPSHOT)?;
+            for (channel, delta) in &snapshot.state {
+                state.apply(channel, delta, |id| scope.run().log.message(id))?;
+            }
+            known = snapshot.checkpoint;
+            position.growth = Growth::after_snapshot(record.body.len());
+        }
         for record in scope.commits().filter(|record| record.is(kind::CHECKPOINT)) {
             let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
-            for (channel, delta) in &checkpoint.deltas {
+            if checkpoint.checkpoint < known {
+                continue;
+            }
+            // That of the snapshot itself still says what runs next.
+            let fresh = checkpoint.checkpoint > known;
+            if fresh {
+                position.growth.add(record.body.len());
+            }
+            for (channel, delta) in checkpoint.deltas.iter().filter(|_| fresh) {
                 state.apply(channel, delta, |id| scope.run().log.message(id))?;
             }
             position.checkpoint = checkpoint.checkpoint;

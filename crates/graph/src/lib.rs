@@ -3,7 +3,7 @@
 //! Reading order: [`state`] (channels, updates and the deltas that records
 //! keep), [`builder`] (what a graph is made of, and every fault that it can
 //! have), [`node`] (what a node is given and gives back), [`schedule`] (the pure
-//! half of a superstep), [`record`], [`graph`] with its driver, and [`topology`]
+//! half of a superstep), [`record`], `snapshot` (when a chain gets one), [`graph`] with its driver, and [`topology`]
 //! (what a graph looks like from outside).
 //!
 //! All tasks of a superstep see the same committed state; their writes are
@@ -19,6 +19,7 @@ pub mod graph;
 pub mod node;
 pub mod record;
 pub mod schedule;
+mod snapshot;
 pub mod state;
 mod task;
 pub mod topology;

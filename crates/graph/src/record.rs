@@ -1,6 +1,9 @@
 //! What a graph records: checkpoints, and the writes of finished tasks.
 
-use rustagents_core::ids::{FactKey, Namespace, NodeName, TaskId};
+use rustagents_core::{
+    ids::{FactKey, Namespace, NodeName, TaskId},
+    journal::Seq,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::state::Delta;
@@ -20,6 +23,30 @@ pub struct Checkpoint {
     pub done: Vec<TaskId>,
     /// The tasks of the next superstep; none: the graph is done.
     pub next: Vec<Task>,
+}
+
+/// The body of a snapshot: the state at a checkpoint, as the changes that make it
+/// of an empty one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The number of the checkpoint.
+    pub checkpoint: u64,
+    /// Where the checkpoint stands, if not right before the snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Seq>,
+    /// The number of the last message that was minted by then.
+    pub messages: u64,
+    /// The number of the last call that was minted by then.
+    pub calls: u64,
+    /// The changes, in order.
+    pub state: Vec<(String, Delta)>,
+}
+
+impl Snapshot {
+    /// The bytes of its body.
+    pub(crate) fn bytes(&self) -> usize {
+        serde_json::to_vec(self).map_or(usize::MAX, |body| body.len())
+    }
 }
 
 /// Where a checkpoint comes from.

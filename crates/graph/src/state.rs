@@ -57,6 +57,37 @@ enum Channel {
     Messages(Conversation),
 }
 
+impl Channel {
+    /// An empty channel that takes such changes.
+    fn of(delta: &Delta) -> Self {
+        match delta {
+            Delta::Set(_) => Self::Value(None),
+            Delta::Append(_) => Self::List(Vec::new()),
+            Delta::Messages(_) => Self::Messages(Conversation::default()),
+        }
+    }
+
+    /// The change that makes its content, if it has any.
+    fn delta(&self) -> Option<Delta> {
+        match self {
+            Self::Value(value) => value.as_deref().cloned().map(Delta::Set),
+            Self::List(items) if items.is_empty() => None,
+            Self::List(items) => {
+                let items = items.iter().map(|item| (**item).clone());
+                Some(Delta::Append(items.collect()))
+            }
+            Self::Messages(conversation) if conversation.messages.is_empty() => None,
+            Self::Messages(conversation) => {
+                let ids = conversation
+                    .messages
+                    .iter()
+                    .map(|message| message.id.clone());
+                Some(Delta::Messages(ids.collect()))
+            }
+        }
+    }
+}
+
 /// Messages in order, each once.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Conversation {
@@ -68,6 +99,8 @@ struct Conversation {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     channels: BTreeMap<String, Channel>,
+    /// What the log knows of channels that are not declared any more.
+    carried: BTreeMap<String, Channel>,
 }
 
 /// Why a write does not fit its channel.
@@ -103,6 +136,7 @@ impl State {
             channels: channels
                 .map(|(name, reducer)| (name.to_owned(), empty(reducer)))
                 .collect(),
+            carried: BTreeMap::new(),
         }
     }
 
@@ -162,8 +196,8 @@ impl State {
         }
     }
 
-    /// Makes a recorded change; the only way in which a state changes. A change
-    /// of a channel that is not declared any more is passed over.
+    /// Makes a recorded change; the only way in which a state changes. A channel
+    /// that is not declared any more is carried along, and seen by nobody.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`]: the change is not one of the channel's, or
@@ -174,8 +208,12 @@ impl State {
         delta: &Delta,
         mut message: impl FnMut(&MessageId) -> Result<Arc<Message>, JournalError>,
     ) -> Result<(), JournalError> {
-        let Some(content) = self.channels.get_mut(channel) else {
-            return Ok(());
+        let content = match self.channels.get_mut(channel) {
+            Some(content) => content,
+            None => self
+                .carried
+                .entry(channel.to_owned())
+                .or_insert_with(|| Channel::of(delta)),
         };
         match (content, delta) {
             (Channel::Value(value), Delta::Set(new)) => *value = Some(Arc::new(new.clone())),
@@ -197,6 +235,13 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// The changes that make this state of an empty one.
+    pub(crate) fn deltas(&self) -> Vec<(String, Delta)> {
+        let all = self.channels.iter().chain(&self.carried);
+        let deltas = all.filter_map(|(name, channel)| Some((name.clone(), channel.delta()?)));
+        deltas.collect()
     }
 
     /// The whole state as JSON: messages in full, unwritten values as null.

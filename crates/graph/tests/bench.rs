@@ -52,12 +52,12 @@ impl Bench {
         }
     }
 
-    fn thread() -> ThreadId {
+    pub(crate) fn thread() -> ThreadId {
         ThreadId::new("t").unwrap()
     }
 
     async fn scope(&self, claim: &Claim) -> Result<Scope, JournalError> {
-        let log = ThreadLog::load(&*self.journal, &Self::thread()).await?;
+        let log = ThreadLog::load(&*self.journal, &Self::thread(), &Branch::main()).await?;
         let events = EventLog::new();
         *self.events.lock().unwrap() = events.clone();
         Ok(Scope::root(RunShared {
@@ -119,7 +119,7 @@ impl Bench {
     }
 
     pub(crate) async fn log(&self) -> ThreadLog {
-        ThreadLog::load(&*self.journal, &Self::thread())
+        ThreadLog::load_whole(&*self.journal, &Self::thread())
             .await
             .unwrap()
     }

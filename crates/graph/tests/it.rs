@@ -13,5 +13,6 @@ mod bench;
 mod builder;
 mod crash;
 mod growth;
+mod snapshots;
 mod steps;
 mod topology;

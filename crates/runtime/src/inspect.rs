@@ -1,8 +1,8 @@
 //! Looking at threads: what a listing and a history show. Nothing is written.
 
 use rustagents_core::{
-    ids::{Branch, Namespace, NodeName, RunId, ThreadId},
-    journal::{Journal, JournalError, ThreadQuery, kind},
+    ids::{Branch, Namespace, NodeName, RunId, TaskId, ThreadId},
+    journal::{Chain, Journal, JournalError, Record, Select, ThreadQuery, kind},
 };
 use rustagents_graph::record::{Checkpoint, Source};
 
@@ -69,7 +69,7 @@ pub struct Moment {
     pub at_ms: u64,
 }
 
-/// Up to `limit` threads whose names follow `after`. Reads each of them whole.
+/// Up to `limit` threads whose names follow `after`. Reads the last run of each.
 ///
 /// # Errors
 /// Whatever the journal says.
@@ -112,37 +112,41 @@ pub async fn standing(journal: &dyn Journal, view: &ThreadView) -> Result<Standi
     })
 }
 
-/// The supersteps of a thread, the oldest first.
+/// The newest `limit` supersteps of a thread, the oldest of them first.
 ///
 /// # Errors
-/// [`JournalError::Corrupt`]: a checkpoint cannot be read.
-pub fn history(view: &ThreadView) -> Result<Vec<Moment>, JournalError> {
-    let commits = view.log().commits(&Branch::main(), &Namespace::root());
-    let checkpoints = commits.filter(|record| record.is(kind::CHECKPOINT));
-    checkpoints
-        .map(|record| {
-            let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
-            let mut changed: Vec<_> = checkpoint
-                .deltas
-                .into_iter()
-                .map(|(channel, _)| channel)
-                .collect();
-            changed.sort();
-            changed.dedup();
-            Ok(Moment {
-                checkpoint: checkpoint.checkpoint,
-                run: record.run.clone(),
-                step: checkpoint.step,
-                is_input: checkpoint.source == Source::Input,
-                done: checkpoint
-                    .done
-                    .iter()
-                    .map(rustagents_core::ids::TaskId::node)
-                    .collect(),
-                changed,
-                next: checkpoint.next.into_iter().map(|task| task.node).collect(),
-                at_ms: record.at_ms,
-            })
-        })
-        .collect()
+/// Whatever the journal says; [`JournalError::Corrupt`]: a checkpoint cannot be
+/// read.
+pub async fn history(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    limit: usize,
+) -> Result<Vec<Moment>, JournalError> {
+    let root = Chain {
+        branch: Branch::main(),
+        namespace: Namespace::root(),
+    };
+    let select = Select::all().on(root).of(kind::CHECKPOINT);
+    let newest = journal
+        .read(thread, select.newest_first().limit(limit))
+        .await?;
+    newest.iter().rev().map(moment).collect()
+}
+
+fn moment(record: &Record) -> Result<Moment, JournalError> {
+    let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+    let changed = checkpoint.deltas.into_iter().map(|(channel, _)| channel);
+    let mut changed: Vec<_> = changed.collect();
+    changed.sort();
+    changed.dedup();
+    Ok(Moment {
+        checkpoint: checkpoint.checkpoint,
+        run: record.run.clone(),
+        step: checkpoint.step,
+        is_input: checkpoint.source == Source::Input,
+        done: checkpoint.done.iter().map(TaskId::node).collect(),
+        changed,
+        next: checkpoint.next.into_iter().map(|task| task.node).collect(),
+        at_ms: record.at_ms,
+    })
 }

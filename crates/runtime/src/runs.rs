@@ -113,7 +113,7 @@ impl Runtime {
         refuse_unfinished(&thread, ThreadView::load(&*self.journal, &thread).await?)?;
         let claim = self.claim(&thread).await?;
         // Between the look and the claim somebody else may have opened a run.
-        let log = ThreadLog::load(&*self.journal, &thread).await?;
+        let log = ThreadLog::load(&*self.journal, &thread, &Branch::main()).await?;
         refuse_unfinished(&thread, ThreadView::of(&thread, log.clone())?)?;
         let input = start.input.as_ref();
         let input = input.map(|_| MessageId::numbered(log.last_message() + 1));
@@ -270,7 +270,7 @@ impl Runtime {
             .append(write)
             .await?;
         // What was just written is part of what the attempt reads.
-        let log = ThreadLog::load(&*self.journal, &view.thread).await?;
+        let log = ThreadLog::load(&*self.journal, &view.thread, &Branch::main()).await?;
         Ok(Scope::root(shared(log)?))
     }
 

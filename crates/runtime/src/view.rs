@@ -69,7 +69,10 @@ impl ThreadView {
         journal: &dyn Journal,
         thread: &ThreadId,
     ) -> Result<Option<Self>, JournalError> {
-        Self::of(thread, ThreadLog::load(journal, thread).await?)
+        Self::of(
+            thread,
+            ThreadLog::load(journal, thread, &Branch::main()).await?,
+        )
     }
 
     pub(crate) fn of(thread: &ThreadId, log: ThreadLog) -> Result<Option<Self>, JournalError> {

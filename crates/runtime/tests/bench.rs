@@ -161,7 +161,7 @@ impl Bench {
     }
 
     pub(crate) async fn log(&self) -> ThreadLog {
-        ThreadLog::load(&*self.journal, &Self::thread())
+        ThreadLog::load_whole(&*self.journal, &Self::thread())
             .await
             .unwrap()
     }

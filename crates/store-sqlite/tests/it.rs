@@ -120,11 +120,15 @@ async fn a_dropped_append_still_runs_to_its_end() {
     let journal = SqliteJournal::open(&path).unwrap();
     let name = thread("t");
     let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    // Another process writes just now, so that the answer has to wait.
+    let other = fs::File::open(folder.path().join("journal.db.writer")).unwrap();
+    other.lock().unwrap();
     {
         let mut append = journal.append(fact(&name, claim.epoch, "k", "{}"));
         // One poll hands the batch over; the future is dropped before the answer.
         assert!(futures_poll_once(&mut append).await.is_none());
     }
+    other.unlock().unwrap();
     drop(claim);
     drop(journal);
     let journal = SqliteJournal::open(&path).unwrap();

@@ -34,8 +34,9 @@ pub(crate) async fn threads(arguments: &Threads, output: &Output) -> Result<Exit
             output.thread(&view, inspect::standing(&*journal, &view).await?)?;
         }
         Some(Action::History(of)) => {
-            let (_, view) = known(journal, &of.thread).await?;
-            output.history(view.thread.as_str(), &inspect::history(&view)?)?;
+            let (journal, view) = known(journal, &of.thread).await?;
+            let moments = inspect::history(&*journal, &view.thread, of.limit).await?;
+            output.history(view.thread.as_str(), &moments)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -35,7 +35,7 @@ const SHORT: Duration = Duration::from_millis(200);
 async fn traced(journal: Arc<dyn Journal>) -> ToolContext {
     let thread = ThreadId::new("t").unwrap();
     let claim = journal.claim(&thread, Owner::default()).await.unwrap();
-    let log = ThreadLog::load(&*journal, &thread).await.unwrap();
+    let log = ThreadLog::load_whole(&*journal, &thread).await.unwrap();
     let scope = Scope::root(drive::shared(journal, thread, &claim, log));
     let digest = Digest::of(b"{}");
     ToolContext {
@@ -129,7 +129,7 @@ async fn a_program_is_recorded_while_it_runs() {
         loop {
             tokio::time::sleep(Duration::from_millis(2)).await;
             let thread = ThreadId::new("t").unwrap();
-            let log = ThreadLog::load(&*journal, &thread).await.unwrap();
+            let log = ThreadLog::load_whole(&*journal, &thread).await.unwrap();
             if let Some(record) = log.fact(&Branch::main(), &key) {
                 let started: Value = serde_json::from_str(&record.body).unwrap();
                 let pid = i32::try_from(started["pid"].as_i64().unwrap()).unwrap();
