@@ -116,6 +116,7 @@ async fn run(graph: &Graph, journal: Arc<dyn Journal>, steps: u32) {
         budget: Budget::resumed(limits, Spent::default()),
         events: Events::default(),
         clock: Arc::new(SystemClock::new()),
+        durability: Default::default(),
         cancel: CancellationToken::new(),
         drain: CancellationToken::new(),
     });

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use rustagents_core::recorder::Durability;
 
 /// Runs LLM agents that survive crashes and wait for people.
 #[derive(Debug, Parser)]
@@ -241,6 +242,9 @@ pub(crate) struct Common {
     /// Where threads are kept: sqlite:PATH or memory: [default: sqlite:.rustagents/journal.db]
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
+    /// When what a run did is safe from a crash
+    #[arg(long, value_enum, default_value_t = Durable::Sync)]
+    pub(crate) durability: Durable,
     /// Print one JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -256,6 +260,26 @@ pub(crate) struct Common {
     /// Print more: each tool call
     #[arg(short = 'v', long)]
     pub(crate) verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durable {
+    None,
+    Exit,
+    Async,
+    #[default]
+    Sync,
+}
+
+impl From<Durable> for Durability {
+    fn from(durable: Durable) -> Self {
+        match durable {
+            Durable::None => Self::None,
+            Durable::Exit => Self::Exit,
+            Durable::Async => Self::Async,
+            Durable::Sync => Self::Sync,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

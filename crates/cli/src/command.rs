@@ -20,18 +20,33 @@ use rustagents_runtime::{
 };
 use serde_json::Value;
 
-use crate::{failure::Failure, output::Output, signals::Signals};
+use crate::{
+    arguments::{Common, Durable},
+    failure::Failure,
+    output::Output,
+    signals::Signals,
+};
 
 fn runtime(journal: Arc<dyn Journal>) -> Runtime {
     Runtime::new(journal, Arc::new(SystemClock::new()), Arc::new(UuidIds))
 }
 
-fn watch(output: &Output, signals: &Signals, named: bool) -> Watch {
+fn watch(output: &Output, signals: &Signals, common: &Common, named: bool) -> Watch {
     Watch {
         events: output.progress(named),
         cancel: signals.cancel.clone(),
         drain: signals.drain.clone(),
+        durability: common.durability.into(),
     }
+}
+
+/// Refuses to record nothing, where what follows is found in the record.
+fn must_record(common: &Common, why: &str) -> Result<(), Failure> {
+    if common.durability == Durable::None {
+        let message = format!("`--durability none` records nothing, and {why}");
+        return Err(Failure::new(Code::Usage, message).hint("leave it out, or use `exit`"));
+    }
+    Ok(())
 }
 
 /// Splits `NAME=JSON`.

@@ -22,7 +22,7 @@ use rustagents_runtime::{
 };
 
 use crate::{
-    arguments::{Color, Common, program, quote},
+    arguments::{Color, Common, Durable, program, quote},
     failure::Failure,
     output::{live::Live, progress::Progress},
 };
@@ -53,6 +53,8 @@ pub(crate) struct Output {
 struct Resume {
     program: String,
     store: Option<String>,
+    /// Whether there is anything to go on from.
+    is_recorded: bool,
 }
 
 /// A plan and what was found in it.
@@ -87,6 +89,7 @@ impl Output {
             resume: Resume {
                 program: program(),
                 store: common.store.clone(),
+                is_recorded: common.durability != Durable::None,
             },
         }
     }
@@ -346,7 +349,7 @@ impl Resume {
     /// The command that says `options` to `thread`. A store in memory is gone
     /// with its process, so there is none for it.
     fn line(&self, thread: &str, options: &[String]) -> Option<String> {
-        if self.store.as_deref() == Some("memory:") {
+        if !self.is_recorded || self.store.as_deref() == Some("memory:") {
             return None;
         }
         let mut words = vec![self.program.clone(), "resume".into(), quote(thread)];

@@ -1265,3 +1265,38 @@ fn a_folder_is_checked_like_its_plan() {
     let path = said.json()["files"][0]["path"].as_str().unwrap().to_owned();
     assert!(Path::new(&path).ends_with("support.rag"), "{path}");
 }
+
+#[test]
+fn a_run_is_as_durable_as_it_was_asked_to_be() {
+    for durability in ["exit", "async", "sync"] {
+        let desk = Desk::new();
+        let thread = ["--thread", "demo", "--durability", durability];
+        let waiting = desk.rag(&[&["run", ".", "--json", "--input", REFUND], &thread[..]].concat());
+        assert_eq!(waiting.status, Some(3), "{waiting:?}");
+        let mut answers = approvals(&waiting);
+        answers.extend(["--durability".to_owned(), durability.to_owned()]);
+        let done = desk.resume(&answers);
+        assert_eq!(done.status, Some(0), "{durability}: {done:?}");
+        assert_eq!(desk.order("A-1042", "status").as_deref(), Some("refunded"));
+        let shown = desk.rag(&["threads", "show", "demo"]);
+        assert!(shown.stdout.contains("completed"), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_run_that_is_not_recorded_offers_no_way_on() {
+    let desk = Desk::new();
+    let run = ["run", ".", "--input", REFUND, "--thread", "demo"];
+    let unrecorded = ["--durability", "none"];
+    let waiting = desk.rag(&[&run[..], &unrecorded].concat());
+    assert_eq!(waiting.status, Some(3), "{waiting:?}");
+    assert!(!waiting.stderr.contains("go on with"), "{waiting:?}");
+    let listed = desk.rag(&["threads"]);
+    assert!(!listed.stdout.contains("demo"), "{listed:?}");
+    for command in ["resume", "chat"] {
+        let target = if command == "chat" { "." } else { "demo" };
+        let said = desk.rag(&[&[command, target], &unrecorded[..]].concat());
+        assert_eq!(said.status, Some(2), "{said:?}");
+        assert!(said.stderr.contains("records nothing"), "{said:?}");
+    }
+}

@@ -70,6 +70,9 @@ pub enum Event {
     CheckpointSaved {
         /// Its number in the thread.
         checkpoint: u64,
+        /// Whether it survives a crash now; if not, it will with the end of the run
+        /// at the latest.
+        is_durable: bool,
     },
     /// An event of the agent inside a task.
     Agent {

@@ -235,21 +235,7 @@ impl Batch {
                 rule: "a batch names a key once",
             });
         }
-        let bytes = self
-            .entries
-            .iter()
-            .map(|entry| entry.body.len())
-            .sum::<usize>()
-            + self
-                .contents
-                .iter()
-                .map(|content| content.bytes.len())
-                .sum::<usize>()
-            + self
-                .messages
-                .iter()
-                .map(|message| message.text_bytes())
-                .sum::<usize>();
+        let bytes = self.bytes();
         if bytes > MAX_BATCH_BYTES {
             return Err(JournalError::TooLarge {
                 what: "batch",
@@ -262,6 +248,22 @@ impl Batch {
 }
 
 impl Batch {
+    /// The bytes of its bodies, messages and contents.
+    pub fn bytes(&self) -> usize {
+        let bodies = self.entries.iter().map(|entry| entry.body.len());
+        let contents = self.contents.iter().map(|content| content.bytes.len());
+        let messages = self.messages.iter().map(|message| message.text_bytes());
+        bodies.sum::<usize>() + contents.sum::<usize>() + messages.sum::<usize>()
+    }
+
+    /// Adds what `later` writes, but not its heads.
+    pub(crate) fn extend(&mut self, later: Self) {
+        self.entries.extend(later.entries);
+        self.messages.extend(later.messages);
+        self.contents.extend(later.contents);
+        self.at_ms = later.at_ms;
+    }
+
     fn names_a_key_twice(&self) -> bool {
         let facts = || {
             self.entries.iter().filter_map(|entry| match &entry.place {
@@ -545,6 +547,21 @@ pub enum JournalError {
         /// The rule.
         rule: &'static str,
     },
+    /// A write that was not waited for failed, and so did all behind it.
+    #[error(
+        "{error}; {} is durable",
+        checkpoint.map_or_else(
+            || "nothing of this attempt".to_owned(),
+            |checkpoint| format!("what was recorded up to checkpoint {checkpoint}"),
+        )
+    )]
+    Behind {
+        /// The last checkpoint of the attempt that is durable.
+        checkpoint: Option<u64>,
+        /// Why the write failed.
+        #[source]
+        error: Box<JournalError>,
+    },
     /// A body cannot be encoded.
     #[error("a record cannot be encoded: {reason}")]
     Encode {
@@ -596,6 +613,7 @@ impl Coded for JournalError {
             Self::AlreadyRecorded { .. } => Code::AlreadyRecorded,
             Self::UnknownThread { .. } => Code::UnknownThread,
             Self::ThreadExists { .. } => Code::ThreadExists,
+            Self::Behind { error, .. } => error.code(),
             Self::TooLarge { .. } => Code::TooLarge,
             Self::Malformed { .. } | Self::Encode { .. } => Code::Internal,
             Self::Corrupt { .. } => Code::StoreCorrupt,
@@ -609,6 +627,7 @@ impl Coded for JournalError {
         match self {
             Self::Busy { .. } => Some("try again when it is done".into()),
             Self::ThreadExists { .. } => Some("choose another name, or delete that one".into()),
+            Self::Behind { error, .. } => error.hint(),
             Self::Newer { .. } => {
                 Some("use the version of `rag` that wrote it, or a newer one".into())
             }
@@ -622,6 +641,7 @@ impl Coded for JournalError {
             Self::Busy { .. } | Self::HeadMoved { .. } | Self::Unavailable { .. } => {
                 Class::Retryable
             }
+            Self::Behind { error, .. } => error.class(),
             Self::Malformed { .. } | Self::Encode { .. } => Class::Bug,
             _ => Class::Caller,
         }

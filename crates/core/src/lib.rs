@@ -8,7 +8,7 @@
 //! Reading order: [`ids`] and [`digest`], then [`canonical`] (the one JSON form
 //! that approvals, records and tools share), [`message`], [`model`], [`tool`],
 //! [`journal`], [`log`](mod@log) (a thread as it was read back), [`scope`] (how
-//! a machine writes while it drives), and last [`ask`], [`budget`], [`event`],
+//! a machine writes while it drives), [`recorder`] (when that is durable), and last [`ask`], [`budget`], [`event`],
 //! [`code`].
 //!
 //! Invariant: this crate starts no task, opens no file or socket and reads no
@@ -30,6 +30,7 @@ pub mod journal;
 pub mod log;
 pub mod message;
 pub mod model;
+pub mod recorder;
 pub mod scope;
 pub mod tool;
 

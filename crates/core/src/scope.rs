@@ -31,6 +31,7 @@ use crate::{
     },
     log::ThreadLog,
     message::Message,
+    recorder::{Durability, Recorder},
     tool::EffectClass,
 };
 
@@ -58,6 +59,8 @@ pub struct RunShared {
     pub events: Events,
     /// Time.
     pub clock: Arc<dyn Clock>,
+    /// When its writes are durable.
+    pub durability: Durability,
     /// Fires when everything should stop now.
     pub cancel: CancellationToken,
     /// Fires when everything should stop at the next boundary.
@@ -76,6 +79,7 @@ impl fmt::Debug for RunShared {
 
 struct Shared {
     run: RunShared,
+    recorder: Recorder,
     calls: AtomicU64,
     messages: AtomicU64,
     /// Messages that this attempt wrote.
@@ -116,7 +120,10 @@ impl Facts {
     /// Whatever the journal says; it refuses a commit.
     pub async fn append(&self, write: Write) -> Result<(), JournalError> {
         let batch = self.batch(write, Vec::new())?;
-        self.shared.run.journal.append(batch).await.map(drop)
+        if self.shared.recorder.is_immediate() {
+            return self.shared.run.journal.append(batch).await.map(drop);
+        }
+        self.shared.recorder.append(batch, None).await
     }
 
     fn chain(&self) -> Chain {
@@ -158,6 +165,7 @@ impl Scope {
     /// The scope of a run's root chain.
     pub fn root(run: RunShared) -> Self {
         let shared = Shared {
+            recorder: Recorder::new(Arc::clone(&run.journal), run.durability),
             calls: run.log.last_call().into(),
             messages: run.log.last_message().into(),
             fresh: Mutex::default(),
@@ -290,9 +298,15 @@ impl Scope {
         } else {
             Vec::new()
         };
+        let checkpoint = write.checkpoint;
         let batch = self.facts.batch(write, heads)?;
         if batch.entries.is_empty() {
             return Ok(());
+        }
+        let recorder = &self.facts.shared.recorder;
+        if !recorder.is_immediate() {
+            self.remember(&batch.messages);
+            return recorder.append(batch, checkpoint).await;
         }
         let last_commit = batch
             .entries
@@ -304,6 +318,22 @@ impl Scope {
             *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
         }
         Ok(())
+    }
+
+    /// Waits until everything that the run wrote is durable.
+    ///
+    /// Cancellation: what was written stays queued, and goes on its way with the
+    /// next write or flush.
+    ///
+    /// # Errors
+    /// Why it cannot be; [`JournalError::Behind`] says what is durable.
+    pub async fn flush(&self) -> Result<(), JournalError> {
+        self.facts.shared.recorder.flush().await
+    }
+
+    /// Whether what was just written may still be lost by a crash.
+    pub fn is_behind(&self) -> bool {
+        self.facts.shared.recorder.is_behind()
     }
 
     /// Keeps messages at hand. Where the append then fails, so does the attempt.
@@ -332,6 +362,8 @@ pub struct Write {
     drafts: SmallVec<[Draft; 2]>,
     messages: Vec<Arc<Message>>,
     contents: Vec<Content>,
+    /// The checkpoint at which the writer is then.
+    checkpoint: Option<u64>,
     /// Why the first body that has no encoding has none; nothing is written then.
     failed: Option<String>,
 }
@@ -356,7 +388,13 @@ impl Write {
         self.drafts.extend(other.drafts);
         self.messages.extend(other.messages);
         self.contents.extend(other.contents);
+        self.checkpoint = other.checkpoint.or(self.checkpoint);
         self.failed = self.failed.take().or(other.failed);
+    }
+
+    /// Says at which checkpoint the writer is once this is durable.
+    pub fn reaches(&mut self, checkpoint: u64) {
+        self.checkpoint = Some(checkpoint);
     }
 
     /// Whether there is nothing to write.

@@ -370,6 +370,7 @@ impl<'a> Driver<'a> {
         self.scope.append(write).await?;
         self.scope.emit(|| Event::CheckpointSaved {
             checkpoint: at.checkpoint,
+            is_durable: !self.scope.is_behind(),
         });
         Ok(())
     }
@@ -509,6 +510,7 @@ fn write_checkpoint(
     for message in messages {
         write.message(Arc::clone(message));
     }
+    write.reaches(checkpoint.checkpoint);
     write.commit(kind::CHECKPOINT, checkpoint)
 }
 

@@ -1,7 +1,13 @@
 //! What a superstep costs does not depend on how many there were: counted, not timed.
 
+use std::sync::Arc;
+
 use rustagents_core::journal::kind;
 use rustagents_graph::{Graph, GraphBuilder, NodeOutput, Outcome, Reducer, Update, node_fn};
+use rustagents_store::{
+    MemoryJournal,
+    fault::{FaultJournal, FaultPoint, Side},
+};
 
 use crate::bench::Bench;
 
@@ -44,4 +50,23 @@ async fn four_thousand_steps_of_a_kilobyte_cost_the_same_each() {
         short > 1_000 && long <= short + 8,
         "{short} bytes, then {long}"
     );
+}
+
+/// How often a run of `steps` supersteps writes; the claim counts.
+async fn commits(steps: u64) -> u64 {
+    let point = FaultPoint {
+        write: u64::MAX,
+        side: Side::Before,
+    };
+    let journal = FaultJournal::new(Arc::new(MemoryJournal::new()), point, || {});
+    let journal = Arc::new(journal);
+    let mut bench = Bench::on(journal.clone());
+    bench.limits.steps = steps;
+    bench.attempt(&counting(steps)).await.unwrap();
+    journal.writes()
+}
+
+#[tokio::test]
+async fn a_superstep_of_one_task_commits_once() {
+    assert_eq!(commits(20).await - commits(10).await, 10);
 }

@@ -13,6 +13,7 @@ use rustagents_core::{
     journal::{Claim, Journal, JournalError, Owner, kind},
     log::ThreadLog,
     message::Message,
+    recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_graph::{
@@ -49,7 +50,7 @@ impl std::fmt::Debug for Runtime {
     }
 }
 
-/// Who watches an attempt, and who may stop it.
+/// Who watches an attempt, who may stop it, and how safely it is recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Watch {
     /// Hears what happens.
@@ -58,6 +59,8 @@ pub struct Watch {
     pub cancel: CancellationToken,
     /// Stops everything at the next boundary.
     pub drain: CancellationToken,
+    /// When what the attempt records is durable.
+    pub durability: Durability,
 }
 
 /// What a new run works on.
@@ -129,6 +132,7 @@ impl Runtime {
         started(&scope);
         scope.emit(|| Event::CheckpointSaved {
             checkpoint: at.checkpoint,
+            is_durable: !scope.is_behind(),
         });
         self.drive(program, &scope, at).await
     }
@@ -161,7 +165,8 @@ impl Runtime {
         Ok(program.graph().open(scope, at, input, opening).await?)
     }
 
-    /// Goes on with the last run of a thread.
+    /// Goes on with the last run of a thread. What people decided has to be
+    /// recorded, so that [`Durability::None`] counts as [`Durability::Exit`].
     ///
     /// A run that is closed, or still waits and was told nothing, is reported as
     /// it is; nothing is written then.
@@ -255,6 +260,10 @@ impl Runtime {
             definition: changed.then_some(digest),
         };
         write.commit(kind::RUN_ATTEMPT, &body);
+        let mut watch = watch;
+        if watch.durability == Durability::None {
+            watch.durability = Durability::Exit;
+        }
         let shared = |log: ThreadLog| -> Result<RunShared, JournalError> {
             let spent = ledger::spent(&log, &view.run)?;
             Ok(RunShared {
@@ -266,9 +275,9 @@ impl Runtime {
                 ..self.shared(view.thread.clone(), claim, watch.clone())
             })
         };
-        Scope::root(shared(view.log().clone())?)
-            .append(write)
-            .await?;
+        let answered = Scope::root(shared(view.log().clone())?);
+        answered.append(write).await?;
+        answered.flush().await?;
         // What was just written is part of what the attempt reads.
         let log = ThreadLog::load(&*self.journal, &view.thread, &Branch::main()).await?;
         Ok(Scope::root(shared(log)?))
@@ -285,7 +294,12 @@ impl Runtime {
             scope,
         };
         let run = scope.run();
-        match Box::pin(program.graph().drive(scope, at, &frame)).await {
+        let end = Box::pin(program.graph().drive(scope, at, &frame)).await;
+        // However it ended, what it did is durable before anybody hears of it.
+        if !matches!(&end, Err(Halt::Journal(_))) {
+            scope.flush().await?;
+        }
+        match end {
             Ok(end) => {
                 let closed = frame.closed(&end);
                 let (thread, id) = (run.thread.clone(), run.run.clone());
@@ -321,6 +335,7 @@ impl Runtime {
             budget: Budget::resumed(Limits::default(), Spent::default()),
             events: watch.events,
             clock: Arc::clone(&self.clock),
+            durability: watch.durability,
             cancel: watch.cancel,
             drain: watch.drain,
         }

@@ -8,6 +8,7 @@ use rustagents_core::{
     journal::{Journal, Kind},
     log::ThreadLog,
     model::ModelError,
+    recorder::Durability,
     tool::{Approval, EffectClass, ToolError, ToolErrorKind},
 };
 use rustagents_lang::compile;
@@ -36,6 +37,7 @@ pub(crate) struct Bench {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) world: World,
     pub(crate) limits: Limits,
+    pub(crate) durability: Durability,
 }
 
 impl Bench {
@@ -48,6 +50,7 @@ impl Bench {
             journal,
             world: World::new(),
             limits: Limits::default(),
+            durability: Durability::Sync,
         }
     }
 
@@ -106,6 +109,13 @@ impl Bench {
         Runtime::new(Arc::clone(&self.journal), clock, ids)
     }
 
+    pub(crate) fn watch(&self) -> Watch {
+        Watch {
+            durability: self.durability,
+            ..Watch::default()
+        }
+    }
+
     pub(crate) fn thread() -> ThreadId {
         ThreadId::new("t").unwrap()
     }
@@ -122,7 +132,7 @@ impl Bench {
 
     pub(crate) async fn start(&self, source: &str) -> Result<Report, RunError> {
         self.runtime()
-            .start(&self.program(source), self.request(), Watch::default())
+            .start(&self.program(source), self.request(), self.watch())
             .await
     }
 
@@ -136,7 +146,7 @@ impl Bench {
             decisions,
         };
         self.runtime()
-            .resume(&self.program(source), resume, Watch::default())
+            .resume(&self.program(source), resume, self.watch())
             .await
     }
 

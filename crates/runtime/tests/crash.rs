@@ -12,7 +12,7 @@ use rustagents_store::{
 use crate::bench::{Bench, DESK};
 
 /// Starts or resumes as a person would, to the end; `None` if the journal died.
-async fn drive(bench: &Bench) -> Option<Report> {
+pub(crate) async fn drive(bench: &Bench) -> Option<Report> {
     let mut report = match bench.resume(DESK, vec![]).await {
         Err(RunError::UnknownThread { .. }) => bench.start(DESK).await.ok()?,
         resumed => resumed.ok()?,

@@ -11,5 +11,6 @@
 mod bench;
 mod crash;
 mod decisions;
+mod durability;
 mod lifecycle;
 mod races;

@@ -4,119 +4,26 @@ use std::sync::{Arc, Mutex};
 
 use rustagents_core::{
     BoxFuture,
-    digest::Digest,
-    ids::ThreadId,
-    journal::{
-        Batch, Claim, Compaction, Epoch, Journal, JournalError, Owner, PlacedMessage, Record,
-        Select, Seq, ThreadImage, ThreadQuery, ThreadRow, kind,
-    },
+    journal::{Journal, kind},
 };
 use rustagents_runtime::{Status, Watch};
 use rustagents_store::MemoryJournal;
+use rustagents_testkit::hooked::HookedJournal;
 
 use crate::bench::{Bench, DESK, approve};
 
 /// Lets `first` happen after the thread was looked at and before it is claimed.
-struct Late {
-    inner: Arc<dyn Journal>,
-    first: Mutex<Option<BoxFuture<'static, ()>>>,
-}
-
-impl Journal for Late {
-    fn claim<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-        owner: Owner,
-    ) -> BoxFuture<'a, Result<Claim, JournalError>> {
-        let first = self.first.lock().unwrap().take();
+fn late(inner: Arc<dyn Journal>, first: BoxFuture<'static, ()>) -> HookedJournal {
+    let first = Mutex::new(Some(first));
+    HookedJournal::new(inner).before_claim(move |_| {
+        let first = first.lock().unwrap().take();
         Box::pin(async move {
             if let Some(first) = first {
                 first.await;
             }
-            self.inner.claim(thread, owner).await
+            Ok(())
         })
-    }
-
-    fn take_over<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-        owner: Owner,
-    ) -> BoxFuture<'a, Result<Claim, JournalError>> {
-        self.inner.take_over(thread, owner)
-    }
-
-    fn owner<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-    ) -> BoxFuture<'a, Result<Option<Owner>, JournalError>> {
-        self.inner.owner(thread)
-    }
-
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        self.inner.append(batch)
-    }
-
-    fn read<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-        select: Select,
-    ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>> {
-        self.inner.read(thread, select)
-    }
-
-    fn changed<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-        after: Seq,
-    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
-        self.inner.changed(thread, after)
-    }
-
-    fn messages<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-        after: u64,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<PlacedMessage>, JournalError>> {
-        self.inner.messages(thread, after, limit)
-    }
-
-    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<Vec<ThreadRow>, JournalError>> {
-        self.inner.threads(query)
-    }
-
-    fn content<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-        digest: Digest,
-    ) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>> {
-        self.inner.content(thread, digest)
-    }
-
-    fn copy<'a>(
-        &'a self,
-        from: &'a ThreadId,
-        to: &'a ThreadId,
-        upto: Option<Seq>,
-    ) -> BoxFuture<'a, Result<(), JournalError>> {
-        self.inner.copy(from, to, upto)
-    }
-
-    fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.inner.install(image)
-    }
-
-    fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        self.inner.compact(compaction)
-    }
-
-    fn remove<'a>(
-        &'a self,
-        thread: &'a ThreadId,
-        epoch: Epoch,
-    ) -> BoxFuture<'a, Result<(), JournalError>> {
-        self.inner.remove(thread, epoch)
-    }
+    })
 }
 
 #[tokio::test]
@@ -142,10 +49,7 @@ async fn a_resume_behind_another_reopens_nothing_and_the_thread_takes_new_input(
             .unwrap();
         assert_eq!(report.status, Status::Completed);
     });
-    let late = Late {
-        inner,
-        first: Mutex::new(Some(to_the_end)),
-    };
+    let late = late(inner, to_the_end);
     let second = Bench {
         world: first.world.clone(),
         ..Bench::on(Arc::new(late))

@@ -10,6 +10,7 @@ use rustagents_core::{
     ids::{AskId, Branch, Namespace, RunId, ThreadId},
     journal::{Author, Batch, Chain, Claim, Entry, Journal, JournalError, Place, kind},
     log::ThreadLog,
+    recorder::Durability,
     scope::RunShared,
 };
 
@@ -35,6 +36,7 @@ pub fn shared(
         budget: Budget::resumed(Limits::default(), Spent::default()),
         events: Events::default(),
         clock: Arc::new(TestClock::new()),
+        durability: Durability::Sync,
         cancel: CancellationToken::new(),
         drain: CancellationToken::new(),
     }

@@ -1,7 +1,8 @@
 //! Contract suites, event validators and fakes for tests.
 //!
 //! Reading order: [`contract`] (what every journal backend must pass),
-//! [`drive`] (a machine on a journal), [`clock`] and [`ids`] (time and names that tests control), [`events`] (the
+//! [`drive`] (a machine on a journal), [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
+//! journal with something in the way), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).
 //!
@@ -19,6 +20,7 @@ pub mod clock;
 pub mod contract;
 pub mod drive;
 pub mod events;
+pub mod hooked;
 pub mod ids;
 pub mod model;
 pub mod tool;

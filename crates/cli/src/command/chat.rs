@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use rustagents_core::{Code, ids::ThreadId};
+use rustagents_core::{Code, ids::ThreadId, recorder::Durability};
 use rustagents_runtime::{
     Decision, Report, Resume, RunError, Runtime, Start, Status, ThreadView, Watch, view::Phase,
 };
@@ -14,7 +14,7 @@ use crate::{
         reply,
         screen::Screen,
     },
-    command::{finish, runtime},
+    command::{finish, must_record, runtime},
     failure::Failure,
     output::{self, Output},
     plan::{Plan, Ready, text},
@@ -43,6 +43,7 @@ pub(crate) async fn chat(arguments: &Chat, output: &Output) -> Result<ExitCode, 
     if ready.program.conversation().is_none() {
         return Err(RunError::NoConversation.into());
     }
+    must_record(&arguments.common, "a conversation goes on from its record")?;
     let journal = address.open()?;
     let known = match (&thread, address.exists()?) {
         (Some(thread), true) => ThreadView::load(&*journal, thread).await?,
@@ -54,6 +55,7 @@ pub(crate) async fn chat(arguments: &Chat, output: &Output) -> Result<ExitCode, 
         signals: Signals::listen()?,
         prompt: Prompt::open()?,
         output,
+        durability: arguments.common.durability.into(),
     };
     let mut thread = thread;
     let left = talk.hold(&mut thread, known).await;
@@ -97,6 +99,7 @@ struct Talk<'a> {
     signals: Signals,
     prompt: Prompt,
     output: &'a Output,
+    durability: Durability,
 }
 
 /// How the conversation goes on after a run.
@@ -267,6 +270,7 @@ impl Talk<'_> {
             events: screen.events(),
             cancel: self.signals.cancel.clone(),
             drain: self.signals.drain.clone(),
+            durability: self.durability,
         }
     }
 }

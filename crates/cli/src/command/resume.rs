@@ -12,7 +12,7 @@ use rustagents_runtime::{
 
 use crate::{
     arguments::Resume,
-    command::{driven, finish, named_json, runtime, watch},
+    command::{driven, finish, must_record, named_json, runtime, watch},
     failure::Failure,
     output::Output,
     plan::{Plan, Ready},
@@ -25,6 +25,7 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     let address = Address::parse(arguments.common.store.as_deref())?;
     let thread = ThreadId::new(&arguments.thread).map_err(|error| Failure::of(&error))?;
     let decisions = decisions(arguments)?;
+    must_record(&arguments.common, "answers are recorded before they count")?;
     let unknown = || {
         Failure::from(RunError::UnknownThread {
             thread: thread.clone(),
@@ -45,7 +46,11 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     let ready = recorded_plan(arguments, &view.opened.target)?;
     let request = Request { thread, decisions };
     let report = runtime(journal)
-        .resume(&ready.program, request, watch(output, &signals, true))
+        .resume(
+            &ready.program,
+            request,
+            watch(output, &signals, &arguments.common, true),
+        )
         .await?;
     driven(&report, output, &signals)
 }

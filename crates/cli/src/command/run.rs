@@ -45,7 +45,11 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
     };
     let runtime = runtime(address.open()?);
     let report = runtime
-        .start(&ready.program, start, watch(output, &signals, named))
+        .start(
+            &ready.program,
+            start,
+            watch(output, &signals, common, named),
+        )
         .await?;
     driven(&report, output, &signals)
 }

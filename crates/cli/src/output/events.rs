@@ -43,9 +43,13 @@ pub(super) fn line(event: &Event) -> String {
             "node.failed",
             json!({ "node": node, "task": task, "message": message }),
         ),
-        Event::CheckpointSaved { checkpoint } => {
-            ("checkpoint.saved", json!({ "checkpoint": checkpoint }))
-        }
+        Event::CheckpointSaved {
+            checkpoint,
+            is_durable,
+        } => (
+            "checkpoint.saved",
+            json!({ "checkpoint": checkpoint, "durable": is_durable }),
+        ),
         Event::Agent { task, event } => {
             let (name, mut body) = agent(event);
             if let Value::Object(fields) = &mut body {

@@ -1,0 +1,269 @@
+//! When what a run does is durable, and what a crash may take.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use rustagents_core::{
+    code::{Code, Coded},
+    event::{Event, Events},
+    journal::{Batch, Journal, JournalError, Kind, kind},
+    recorder::Durability,
+};
+use rustagents_runtime::{RunError, Status, Watch};
+use rustagents_store::{
+    MemoryJournal,
+    fault::{FaultJournal, FaultPoint, Side},
+};
+use rustagents_testkit::hooked::HookedJournal;
+
+use crate::{
+    bench::{Bench, DESK, approve},
+    crash::drive,
+};
+
+/// Eight nodes in a row, each with a model call.
+fn row() -> String {
+    let mut plan = "graph row {\n channel messages messages\n start n0\n".to_owned();
+    for number in 0..8 {
+        let next = if number == 7 {
+            "END".to_owned()
+        } else {
+            format!("n{}", number + 1)
+        };
+        plan += &format!(
+            "node n{number} {{ kind agent  model \"last\"  prompt \"Go.\"  next {next} }}\n"
+        );
+    }
+    plan + "}"
+}
+
+/// A journal that notes the kinds of each batch.
+fn noting(inner: Arc<dyn Journal>) -> (Arc<dyn Journal>, Arc<Mutex<Vec<Vec<&'static str>>>>) {
+    let batches: Arc<Mutex<Vec<Vec<&'static str>>>> = Arc::default();
+    let noted = Arc::clone(&batches);
+    let journal = HookedJournal::new(inner).before_append(move |batch: &Batch| {
+        let kinds = batch.entries.iter().map(|entry| entry.kind.name).collect();
+        noted.lock().unwrap().push(kinds);
+        Box::pin(async { Ok(()) })
+    });
+    (Arc::new(journal), batches)
+}
+
+async fn batches_of(durability: Durability) -> Vec<Vec<&'static str>> {
+    let (journal, batches) = noting(Arc::new(MemoryJournal::new()));
+    let bench = Bench {
+        durability,
+        ..Bench::on(journal)
+    };
+    let report = bench.start(&row()).await.unwrap();
+    assert_eq!(report.status, Status::Completed);
+    assert_eq!(report.steps, 8);
+    let batches = batches.lock().unwrap();
+    batches.clone()
+}
+
+#[tokio::test]
+async fn commits_are_counted() {
+    // The opening, and for each node its answer and its checkpoint.
+    assert_eq!(batches_of(Durability::Sync).await.len(), 1 + 2 * 8);
+    let at_the_end = batches_of(Durability::Exit).await;
+    assert_eq!(at_the_end.len(), 1);
+    let of = |kind: Kind| {
+        at_the_end[0]
+            .iter()
+            .filter(|name| **name == kind.name)
+            .count()
+    };
+    assert_eq!((of(kind::CHECKPOINT), of(kind::RUN_CLOSED)), (9, 1));
+    assert_eq!(batches_of(Durability::None).await.len(), 0);
+}
+
+#[tokio::test]
+async fn what_was_queued_meanwhile_goes_as_one() {
+    // The first append comes back when three more were made behind it.
+    let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let (noted, batches) = noting(inner);
+    let slow = HookedJournal::new(noted).before_append(|_| {
+        Box::pin(async {
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            Ok(())
+        })
+    });
+    let bench = Bench {
+        durability: Durability::Async,
+        ..Bench::on(Arc::new(slow))
+    };
+    let report = bench.start(&row()).await.unwrap();
+    assert_eq!(report.status, Status::Completed);
+    let batches = batches.lock().unwrap().clone();
+    assert!(batches.len() <= 3, "{batches:?}");
+    let synchronous = batches_of(Durability::Sync).await.concat();
+    assert_eq!(batches.concat(), synchronous, "in the same order");
+    assert_eq!(bench.view().await.report().steps, 8);
+}
+
+#[tokio::test]
+async fn what_must_not_happen_twice_is_durable_before_it_starts() {
+    for durability in [Durability::Exit, Durability::Async] {
+        let (journal, batches) = noting(Arc::new(MemoryJournal::new()));
+        let bench = Bench {
+            durability,
+            ..Bench::on(journal)
+        };
+        let waiting = bench.start(DESK).await.unwrap();
+        assert_eq!(waiting.status, Status::Suspended, "{durability:?}");
+        let calls = waiting.asks.iter().filter_map(|ask| ask.call());
+        let decisions = calls.map(|call| approve(call.call.as_str())).collect();
+        let done = bench.resume(DESK, decisions).await.unwrap();
+        assert_eq!(done.status, Status::Completed, "{durability:?}");
+        let batches = batches.lock().unwrap().clone();
+        let with_intent = batches
+            .iter()
+            .filter(|kinds| kinds.contains(&kind::INTENT.name));
+        assert!(with_intent.count() >= 1);
+        for kinds in &batches {
+            // Nothing that happened after an intent is in its batch.
+            let intent = kinds.iter().position(|name| *name == kind::INTENT.name);
+            let result = kinds.iter().position(|name| *name == kind::RESULT.name);
+            assert!(intent.is_none() || result < intent, "{kinds:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_crash_at_any_write_pays_twice_in_all_whatever_is_durable_when() {
+    for durability in [Durability::Exit, Durability::Async] {
+        let never = FaultPoint {
+            write: u64::MAX,
+            side: Side::Before,
+        };
+        let journal = FaultJournal::new(Arc::new(MemoryJournal::new()), never, || {});
+        let journal = Arc::new(journal);
+        let bench = Bench {
+            durability,
+            ..Bench::on(journal.clone())
+        };
+        let expected = drive(&bench).await.unwrap();
+        for write in 1..=journal.writes() {
+            for side in [Side::Before, Side::After] {
+                let inner = Arc::new(MemoryJournal::new());
+                let fault = FaultJournal::new(inner.clone(), FaultPoint { write, side }, || {});
+                let dying = Bench {
+                    durability,
+                    ..Bench::on(Arc::new(fault))
+                };
+                assert!(drive(&dying).await.is_none(), "write {write} {side:?}");
+                let bench = Bench {
+                    world: dying.world.clone(),
+                    durability,
+                    ..Bench::on(inner)
+                };
+                let report = drive(&bench).await.unwrap();
+                assert_eq!(report.output, expected.output, "write {write} {side:?}");
+                assert_eq!(
+                    bench.world.changes().len(),
+                    2,
+                    "{durability:?}, write {write} {side:?}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_fails_behind_the_run_fails_it_and_says_what_is_durable() {
+    let full = |batch: &Batch| {
+        // The disk is full from the fourth checkpoint on.
+        let late = |body: &str| body.contains(r#""checkpoint":4,"#);
+        let is_full = batch.entries.iter().any(|entry| late(&entry.body));
+        let failure = JournalError::Unavailable {
+            store: "s".into(),
+            reason: "the disk is full".into(),
+        };
+        let result = if is_full { Err(failure) } else { Ok(()) };
+        let result = std::future::ready(result);
+        Box::pin(result) as rustagents_core::BoxFuture<'static, _>
+    };
+    let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let bench = Bench {
+        durability: Durability::Async,
+        ..Bench::on(Arc::new(
+            HookedJournal::new(inner.clone()).before_append(full),
+        ))
+    };
+    let error = bench.start(&row()).await.unwrap_err();
+    assert_eq!(error.code(), Code::StoreUnavailable);
+    let text = error.to_string();
+    assert!(text.contains("the disk is full"), "{text}");
+    assert!(text.contains("up to checkpoint 3 is durable"), "{text}");
+    let again = Bench::on(inner);
+    assert_eq!(
+        again.view().await.report().steps,
+        2,
+        "what was acknowledged is there"
+    );
+    let report = again.resume(&row(), vec![]).await.unwrap();
+    assert_eq!((report.status, report.steps), (Status::Completed, 8));
+}
+
+#[tokio::test]
+async fn a_cancelled_run_is_durable_when_it_says_so() {
+    for durability in [Durability::Exit, Durability::Async] {
+        let bench = Bench {
+            durability,
+            ..Bench::new()
+        };
+        let watch = bench.watch();
+        let (cancel, at) = (watch.cancel.clone(), AtomicBool::new(false));
+        let events = Events::listen(move |event| {
+            let third = matches!(event, Event::CheckpointSaved { checkpoint: 3, .. });
+            if third && !at.swap(true, Ordering::SeqCst) {
+                cancel.cancel();
+            }
+        });
+        let watch = Watch { events, ..watch };
+        let program = bench.program(&row());
+        let report = bench
+            .runtime()
+            .start(&program, bench.request(), watch)
+            .await;
+        assert_eq!(report.unwrap().status, Status::Cancelled);
+        assert_eq!(bench.view().await.report().steps, 2, "{durability:?}");
+        let done = bench.resume(&row(), vec![]).await.unwrap();
+        assert_eq!((done.status, done.steps), (Status::Completed, 8));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_records_nothing_leaves_nothing() {
+    let bench = Bench {
+        durability: Durability::None,
+        ..Bench::new()
+    };
+    assert_eq!(bench.start(&row()).await.unwrap().status, Status::Completed);
+    assert_eq!(bench.records().await, 0);
+    let error = bench.resume(&row(), vec![]).await.unwrap_err();
+    assert!(matches!(error, RunError::UnknownThread { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn answers_are_durable_before_they_count() {
+    let bench = Bench {
+        durability: Durability::Exit,
+        ..Bench::new()
+    };
+    let waiting = bench.start(DESK).await.unwrap();
+    let call = waiting.asks[0].call().unwrap().call.to_string();
+    let again = Bench {
+        durability: Durability::None,
+        world: bench.world.clone(),
+        ..Bench::on(bench.journal.clone())
+    };
+    again.resume(DESK, vec![approve(&call)]).await.unwrap();
+    assert_eq!(bench.count(kind::ANSWER).await, 1);
+    assert_eq!(bench.count(kind::INTENT).await, 1);
+}
