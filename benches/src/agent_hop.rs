@@ -128,7 +128,7 @@ async fn run(agent: &Agent, hops: usize) {
         budget: Budget::resumed(limits, Spent::default()),
         events: Events::default(),
         clock: Arc::new(SystemClock::new()),
-        durability: Default::default(),
+        durability: rustagents_core::recorder::Durability::Sync,
         cancel: CancellationToken::new(),
         drain: CancellationToken::new(),
     });

@@ -116,7 +116,7 @@ async fn run(graph: &Graph, journal: Arc<dyn Journal>, steps: u32) {
         budget: Budget::resumed(limits, Spent::default()),
         events: Events::default(),
         clock: Arc::new(SystemClock::new()),
-        durability: Default::default(),
+        durability: rustagents_core::recorder::Durability::Sync,
         cancel: CancellationToken::new(),
         drain: CancellationToken::new(),
     });
