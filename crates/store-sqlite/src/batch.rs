@@ -243,18 +243,18 @@ impl<'a> Target<'a> {
     }
 
     fn write(&mut self, batch: &'a Batch) -> Result<Vec<Seq>, Failure> {
-        for content in &batch.contents {
-            self.content(content.digest, &content.bytes)?;
-        }
-        for message in &batch.messages {
-            self.message(message)?;
-        }
         let epoch = self.thread.epoch;
         let mut seqs = Vec::with_capacity(batch.entries.len());
         for entry in &batch.entries {
             let seq = self.thread.last_seq + 1;
             self.record(&Placed::entry(entry, seq, epoch, batch.at_ms))?;
             seqs.push(seq);
+        }
+        for message in &batch.messages {
+            self.message(message)?;
+        }
+        for content in &batch.contents {
+            self.content(content.digest, &content.bytes)?;
         }
         self.close(batch.at_ms)?;
         Ok(seqs)

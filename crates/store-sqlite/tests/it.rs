@@ -10,10 +10,12 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use proptest::prelude::*;
 use rustagents_core::{
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
     journal::{Author, Batch, Chain, Entry, Journal, JournalError, Owner, Place, Select, kind},
 };
+use rustagents_store::MemoryJournal;
 use rustagents_store_sqlite::{SqliteJournal, Synchronous};
 
 fn thread(name: &str) -> ThreadId {
@@ -510,4 +512,20 @@ async fn a_reference_to_nothing_is_found() {
         matches!(&error, JournalError::Corrupt { reason, .. } if reason.contains("`chains`")),
         "{error:?}"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn a_store_does_what_the_model_does(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(rustagents_testkit::agreement::agree(
+            &MemoryJournal::new(),
+            || SqliteJournal::open_with(&path, Synchronous::Normal).unwrap(),
+            &bytes,
+        ));
+    }
 }

@@ -1,6 +1,7 @@
 //! Contract suites, event validators and fakes for tests.
 //!
-//! Reading order: [`contract`] (what every journal backend must pass),
+//! Reading order: [`contract`] (what every journal backend must pass), [`agreement`] (whether it does what a model
+//! does),
 //! [`drive`] (a machine on a journal), [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
@@ -16,6 +17,7 @@
     reason = "a broken promise is a failed test"
 )]
 
+pub mod agreement;
 pub mod clock;
 pub mod contract;
 pub mod drive;
