@@ -50,9 +50,12 @@ pub(crate) fn inspect(root: &Path) -> Result<Folder, JournalError> {
     if !found.is_dir() {
         return Err(foreign(root, "it is no folder"));
     }
+    // A store that is just being made has its mark before anything else, so who
+    // looks for the mark last mistakes it for nothing else.
+    let holds_others = holds_others(root)?;
     let path = root.join(MARK);
     let Some(file) = present(&path, File::open(&path))? else {
-        return if holds_others(root)? {
+        return if holds_others {
             Err(foreign(root, "the folder holds other files"))
         } else {
             Ok(Folder::Absent)

@@ -72,11 +72,18 @@ async fn what_is_torn_is_cut_by_the_next_writer() {
                 bytes,
                 "a reader cuts nothing"
             );
-            let next = commit(&written.name, 1, Some(2), "next");
+            let next = commit(&written.name, 1, Some(2), "n");
             assert_eq!(journal.append(next).await.unwrap(), [3], "{at}");
+            let log = fs::read(&written.log).unwrap();
+            assert_eq!(log[..start], written.bytes[..start], "{at}");
+            let added = str::from_utf8(&log[start..]).unwrap();
+            assert!(
+                added.lines().count() == 1 && added.ends_with("\"}\n"),
+                "{at}"
+            );
             drop(journal);
             let journal = FileJournal::open(written.folder.path()).unwrap();
-            let expected = [BODIES[0], BODIES[1], "next"];
+            let expected = [BODIES[0], BODIES[1], "n"];
             assert_eq!(bodies(&journal, &written.name).await, expected, "{at}");
         }
     }

@@ -10,7 +10,7 @@ use rustagents_core::{
 };
 use rustagents_store_file::FileJournal;
 
-use crate::support::{bodies, commit, fact, files, thread};
+use crate::support::{bodies, commit, fact, files, log, thread};
 
 #[tokio::test]
 async fn opening_and_reading_make_nothing() {
@@ -227,4 +227,22 @@ async fn the_largest_batch_is_a_line_whatever_its_characters() {
     let error = journal.append(fact(&name, 1, &key, "1")).await.unwrap_err();
     assert!(matches!(error, JournalError::TooLarge { .. }), "{error:?}");
     assert_eq!(journal.append(fact(&name, 1, "l", "1")).await.unwrap(), [2]);
+}
+
+#[tokio::test]
+async fn the_documented_log_is_one() {
+    let page = "../../docs/reference/journal-format.md";
+    let page = fs::read_to_string(page).unwrap();
+    let lines = page.lines().filter(|line| line.contains("\"sum\":\""));
+    let text = lines.flat_map(|line| [line, "\n"]).collect::<String>();
+    let folder = tempfile::tempdir().unwrap();
+    let journal = FileJournal::open(folder.path()).unwrap();
+    let name = thread("demo");
+    drop(journal.claim(&name, Owner::default()).await.unwrap());
+    fs::write(log(folder.path(), &name), text).unwrap();
+    let found = bodies(&journal, &name).await;
+    let expected = r#"{"call":"c-3","tool":"refund","end":"done","message":"m-11"}"#;
+    assert_eq!(found, [expected]);
+    let driver = journal.claim(&name, Owner::default()).await.unwrap();
+    assert_eq!(driver.epoch, 2);
 }

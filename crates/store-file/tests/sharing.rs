@@ -1,16 +1,19 @@
 //! Several handles on one folder, as several processes are.
 
-use std::{sync::Arc, time::Duration};
+use std::{fs::File, sync::Arc, time::Duration};
 
 use rustagents_core::{
     digest::Digest,
     journal::{Author, Compaction, Content, Journal, JournalError, Owner, Select, ThreadQuery},
 };
-use rustagents_store_file::FileJournal;
+use rustagents_store_file::{
+    FileJournal,
+    fault::{DiskFault, Failure},
+};
 use tempfile::TempDir;
 use tokio::{task::JoinSet, time};
 
-use crate::support::{bodies, commit, fact, thread};
+use crate::support::{bodies, commit, fact, log, thread};
 
 const WRITERS: usize = 8;
 const WRITES: usize = 12;
@@ -255,4 +258,115 @@ async fn a_dropped_append_still_runs_to_its_end() {
     drop(waited);
     let heard = time::timeout(Duration::from_secs(10), handles[1].changed(&name, 0)).await;
     assert_eq!(heard.unwrap().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_reader_waits_for_a_writer_and_sees_only_what_is_durable() {
+    let (folder, handles) = handles(2);
+    let name = thread("t");
+    drop(handles[0].claim(&name, Owner::default()).await.unwrap());
+    let path = log(&folder.path().join("journal"), &name);
+    let lock = File::open(path.with_file_name("lock")).unwrap();
+    lock.lock().unwrap();
+    let reading = tokio::spawn({
+        let (journal, name) = (Arc::clone(&handles[1]), name.clone());
+        async move { bodies(&*journal, &name).await }
+    });
+    time::sleep(Duration::from_millis(200)).await;
+    assert!(!reading.is_finished());
+    drop(lock);
+    assert!(reading.await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_another_process_left_is_made_durable_before_it_is_built_on() {
+    let (folder, handles) = handles(1);
+    let fault = Arc::new(DiskFault::new(0, Failure::Stop));
+    let root = folder.path().join("journal");
+    let second = FileJournal::with_fault(root, Arc::clone(&fault)).unwrap();
+    let name = thread("t");
+    drop(handles[0].claim(&name, Owner::default()).await.unwrap());
+    let mut took = Vec::new();
+    for key in ["a", "b"] {
+        let before = fault.steps();
+        second.append(fact(&name, 1, key, "1")).await.unwrap();
+        took.push(fault.steps() - before);
+    }
+    assert_eq!(
+        took,
+        [3, 2],
+        "a write and a wait; before the first, another wait"
+    );
+}
+
+#[tokio::test]
+async fn a_new_thread_has_no_part_in_the_family_of_its_name() {
+    let (_folder, handles) = handles(1);
+    let (journal, name, copy) = (&handles[0], thread("t"), thread("u"));
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    let digest = Digest::of(b"shared");
+    let mut write = commit(&name, 1, None, &format!("\"{digest}\""));
+    write.contents = vec![Content {
+        digest,
+        bytes: b"shared".to_vec(),
+    }];
+    journal.append(write).await.unwrap();
+    journal.copy(&name, &copy, None).await.unwrap();
+    journal.remove(&name, claim.epoch).await.unwrap();
+    drop(journal.claim(&name, Owner::default()).await.unwrap());
+    assert!(journal.content(&copy, digest).await.unwrap().is_some());
+    assert_eq!(journal.content(&name, digest).await.unwrap(), None);
+}
+
+/// A copy has the contents that it mentions, whatever is collected meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn copies_keep_their_contents_from_the_collector() {
+    let (_folder, handles) = handles(2);
+    let name = thread("t");
+    drop(handles[0].claim(&name, Owner::default()).await.unwrap());
+    let (journal, written) = (Arc::clone(&handles[0]), name.clone());
+    let writing = tokio::spawn(async move {
+        for number in 0..40_u64 {
+            let bytes = number.to_string().into_bytes();
+            let digest = Digest::of(&bytes);
+            let first = number * 2 + 1;
+            let head = (number > 0).then(|| first - 1);
+            let mut write = commit(&written, 1, head, &format!("\"{digest}\""));
+            write.contents = vec![Content { digest, bytes }];
+            journal.append(write).await.unwrap();
+            let compaction = Compaction {
+                batch: commit(&written, 1, Some(first), "{}"),
+                drop: vec![1..=first],
+            };
+            journal.compact(compaction).await.unwrap();
+        }
+    });
+    let mut number = 0;
+    while !writing.is_finished() {
+        number += 1;
+        let copy = thread(&format!("copy-{number}"));
+        handles[1].copy(&name, &copy, None).await.unwrap();
+        for body in bodies(&*handles[0], &copy).await {
+            if let Some(digest) = Digest::from_hex(body.trim_matches('"')) {
+                let content = handles[0].content(&copy, digest).await.unwrap();
+                assert!(content.is_some(), "copy {number} has it");
+            }
+        }
+    }
+    writing.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_handles_make_one_store_at_once() {
+    for _ in 0..20 {
+        let (_folder, handles) = handles(6);
+        let mut tasks = JoinSet::new();
+        for (index, journal) in handles.iter().cloned().enumerate() {
+            tasks.spawn(async move {
+                let name = thread(&format!("t{index}"));
+                journal.claim(&name, Owner::default()).await.unwrap().epoch
+            });
+        }
+        assert!(tasks.join_all().await.iter().all(|epoch| *epoch == 1));
+    }
 }
