@@ -10,8 +10,10 @@
 
 mod contract;
 mod damage;
+mod families;
 mod faults;
 mod folder;
 mod killed;
+mod model;
 mod sharing;
 mod support;

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rustagents_core::{
@@ -11,6 +12,7 @@ use rustagents_core::{
     journal::{Author, Batch, Chain, Entry, Journal, Place, Select, Seq, kind},
 };
 use rustagents_store::names;
+use rustagents_store_file::FileJournal;
 use tempfile::TempDir;
 
 pub(crate) fn thread(name: &str) -> ThreadId {
@@ -21,6 +23,14 @@ pub(crate) fn thread(name: &str) -> ThreadId {
 /// at hand.
 pub(crate) fn quick_folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+/// Several handles on one folder, as several processes are.
+pub(crate) fn handles(count: usize) -> (TempDir, Vec<Arc<FileJournal>>) {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |_| Arc::new(FileJournal::open(folder.path().join("journal")).unwrap());
+    let handles = (0..count).map(open).collect();
+    (folder, handles)
 }
 
 pub(crate) fn root() -> Chain {
