@@ -231,7 +231,10 @@ async fn the_largest_batch_is_a_line_whatever_its_characters() {
 
 #[tokio::test]
 async fn the_documented_log_is_one() {
-    let page = "../../docs/reference/journal-format.md";
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/reference/journal-format.md"
+    );
     let page = fs::read_to_string(page).unwrap();
     let lines = page.lines().filter(|line| line.contains("\"sum\":\""));
     let text = lines.flat_map(|line| [line, "\n"]).collect::<String>();
