@@ -180,17 +180,18 @@ impl Line {
         })?;
         // The brace at the end comes after the sum.
         bytes.pop();
+        let length = bytes.len() + BEFORE_SUM.len() + SUM_BYTES;
+        if length > MAX_LINE_BYTES {
+            return Err(JournalError::TooLarge {
+                what: "batch",
+                bytes: length,
+                limit: MAX_LINE_BYTES,
+            });
+        }
         let sum = Sum::of(before, &bytes);
         bytes.extend_from_slice(BEFORE_SUM);
         bytes.extend_from_slice(&sum.0);
         bytes.extend_from_slice(AFTER_SUM);
-        if bytes.len() > MAX_LINE_BYTES {
-            return Err(JournalError::TooLarge {
-                what: "batch",
-                bytes: bytes.len(),
-                limit: MAX_LINE_BYTES,
-            });
-        }
         Ok((bytes, sum))
     }
 }
