@@ -239,7 +239,7 @@ pub(crate) struct Common {
     /// The configuration; the nearest rustagents.toml upwards from the target unless given
     #[arg(long, value_name = "PATH")]
     pub(crate) config: Option<PathBuf>,
-    /// Where threads are kept: sqlite:PATH or memory: [default: sqlite:.rustagents/journal.db]
+    /// Where threads are kept: sqlite:PATH, file:DIR or memory: [default: sqlite:.rustagents/journal.db]
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
     /// When what a run did is safe from a crash

@@ -1,13 +1,11 @@
 //! From a store's address to a journal.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use rustagents_core::{Code, journal::Journal};
 use rustagents_store::MemoryJournal;
-use rustagents_store_sqlite::SqliteJournal;
+use rustagents_store_file::FileJournal;
+use rustagents_store_sqlite::{SqliteJournal, Synchronous};
 
 use crate::failure::Failure;
 
@@ -16,29 +14,44 @@ const DEFAULT: &str = ".rustagents/journal.db";
 /// Where threads are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    Sqlite(PathBuf),
+    Sqlite(PathBuf, Synchronous),
+    File(PathBuf),
     Memory,
 }
 
 impl Address {
     pub(crate) fn parse(url: Option<&str>) -> Result<Self, Failure> {
         match url {
-            None => Ok(Self::Sqlite(DEFAULT.into())),
-            Some("memory:") => Ok(Self::Memory),
-            Some(url) => match url.strip_prefix("sqlite:") {
-                Some(path) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
-                _ => Err(
-                    Failure::new(Code::StoreUrl, format!("`{url}` is not a store's address"))
-                        .hint("use `sqlite:PATH` or `memory:`"),
-                ),
+            None => Ok(Self::Sqlite(DEFAULT.into(), Synchronous::Full)),
+            Some(url) => Self::named(url).ok_or_else(|| {
+                Failure::new(Code::StoreUrl, format!("`{url}` is not a store's address"))
+                    .hint("use `sqlite:PATH`, `file:DIR` or `memory:`")
+            }),
+        }
+    }
+
+    fn named(url: &str) -> Option<Self> {
+        let (kind, place) = url.split_once(':')?;
+        match (kind, place) {
+            ("memory", "") => Some(Self::Memory),
+            (_, "") => None,
+            ("file", folder) => Some(Self::File(folder.into())),
+            ("sqlite", path) => match path.split_once("?synchronous=") {
+                None => Some(Self::Sqlite(path.into(), Synchronous::Full)),
+                Some(("", _)) => None,
+                Some((path, "full")) => Some(Self::Sqlite(path.into(), Synchronous::Full)),
+                Some((path, "normal")) => Some(Self::Sqlite(path.into(), Synchronous::Normal)),
+                Some(_) => None,
             },
+            _ => None,
         }
     }
 
     /// Whether there is something to read. A store that cannot be used is an error.
     pub(crate) fn exists(&self) -> Result<bool, Failure> {
         match self {
-            Self::Sqlite(path) => Ok(SqliteJournal::exists(path)?),
+            Self::Sqlite(path, _) => Ok(SqliteJournal::exists(path)?),
+            Self::File(folder) => Ok(FileJournal::exists(folder)?),
             Self::Memory => Ok(false),
         }
     }
@@ -46,7 +59,10 @@ impl Address {
     /// Opens the store; nothing is made before the first write.
     pub(crate) fn open(&self) -> Result<Arc<dyn Journal>, Failure> {
         let journal: Arc<dyn Journal> = match self {
-            Self::Sqlite(path) => Arc::new(SqliteJournal::open(Path::new(path))?),
+            Self::Sqlite(path, synchronous) => {
+                Arc::new(SqliteJournal::open_with(path, *synchronous)?)
+            }
+            Self::File(folder) => Arc::new(FileJournal::open(folder)?),
             Self::Memory => Arc::new(MemoryJournal::new()),
         };
         Ok(with_fault(journal))

@@ -631,7 +631,7 @@ impl Coded for JournalError {
             Self::Newer { .. } => {
                 Some("use the version of `rag` that wrote it, or a newer one".into())
             }
-            Self::Foreign { .. } => Some("name another file with `--store sqlite:PATH`".into()),
+            Self::Foreign { .. } => Some("name another place with `--store`".into()),
             _ => None,
         }
     }

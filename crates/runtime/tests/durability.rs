@@ -1,8 +1,11 @@
 //! When what a run does is durable, and what a crash may take.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    fmt::Write,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rustagents_core::{
@@ -32,16 +35,18 @@ fn row() -> String {
         } else {
             format!("n{}", number + 1)
         };
-        plan += &format!(
-            "node n{number} {{ kind agent  model \"last\"  prompt \"Go.\"  next {next} }}\n"
-        );
+        let kind = "kind agent  model \"last\"  prompt \"Go.\"";
+        let _ = writeln!(plan, "node n{number} {{ {kind}  next {next} }}");
     }
     plan + "}"
 }
 
+/// The kinds of what each batch wrote.
+type Batches = Arc<Mutex<Vec<Vec<&'static str>>>>;
+
 /// A journal that notes the kinds of each batch.
-fn noting(inner: Arc<dyn Journal>) -> (Arc<dyn Journal>, Arc<Mutex<Vec<Vec<&'static str>>>>) {
-    let batches: Arc<Mutex<Vec<Vec<&'static str>>>> = Arc::default();
+fn noting(inner: Arc<dyn Journal>) -> (Arc<dyn Journal>, Batches) {
+    let batches = Batches::default();
     let noted = Arc::clone(&batches);
     let journal = HookedJournal::new(inner).before_append(move |batch: &Batch| {
         let kinds = batch.entries.iter().map(|entry| entry.kind.name).collect();

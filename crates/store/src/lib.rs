@@ -1,12 +1,16 @@
-//! The in-memory journal and the fault-injecting journal wrapper.
+//! The in-memory journal, the fault-injecting journal wrapper, and what other
+//! backends are made of.
 //!
-//! Reading order: `thread` (what one thread allows and holds), [`memory`], then (in builds with debug assertions) [`fault`].
+//! Reading order: [`thread`] (what one thread allows and holds), [`memory`], then (in builds with debug assertions) [`fault`]; [`names`] and [`locks`] for backends that keep files.
 //!
-//! Invariant: this crate knows no machine, no provider and no file.
+//! Invariant: this crate knows no machine and no provider, and of files only locks.
 
 #[cfg(debug_assertions)]
 pub mod fault;
+pub mod locks;
 pub mod memory;
-mod thread;
+pub mod names;
+pub mod thread;
 
 pub use memory::MemoryJournal;
+pub use thread::Thread;

@@ -130,8 +130,9 @@ impl MemoryJournal {
     ) -> Result<(), JournalError> {
         let mut threads = self.threads();
         let held = threads.get_mut(from)?;
-        let (copy, family) = (held.thread.copy(upto)?, held.family);
+        let (mut copy, family) = (held.thread.copy(upto)?, held.family);
         threads.free(to)?;
+        copy.epoch = copy.epoch.max(threads.floor);
         threads.add(to.clone(), copy, Some(family));
         Ok(())
     }

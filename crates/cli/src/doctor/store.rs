@@ -6,6 +6,7 @@ use std::{
 };
 
 use rustagents_core::{code::Coded, journal::JournalError};
+use rustagents_store_file::FileJournal;
 use rustagents_store_sqlite::SqliteJournal;
 
 use super::{Check, threads, writable};
@@ -20,7 +21,8 @@ pub(crate) async fn examine(url: Option<&str>) -> Vec<Check> {
     match Address::parse(url) {
         Err(failure) => vec![Check::failed(NAME, &failure)],
         Ok(Address::Memory) => vec![Check::ok(NAME, "in memory: it ends with its process")],
-        Ok(Address::Sqlite(path)) => sqlite(&path).await,
+        Ok(Address::Sqlite(path, _)) => sqlite(&path).await,
+        Ok(Address::File(folder)) => files(&folder).await,
     }
 }
 
@@ -41,6 +43,29 @@ async fn sqlite(path: &Path) -> Vec<Check> {
             }
             Err(error) => checks.insert(0, broken(error)),
         },
+        Err(error) => checks.insert(0, broken(error)),
+    }
+    checks
+}
+
+async fn files(folder: &Path) -> Vec<Check> {
+    let shown = folder.display();
+    let mut checks = vec![place(folder)];
+    let opened = FileJournal::exists(folder).and_then(|exists| {
+        let open = exists.then(|| FileJournal::open(folder));
+        open.transpose()
+    });
+    match opened {
+        Ok(None) => {
+            let message = format!("`{shown}` is not there yet; the first run makes it");
+            checks.insert(0, Check::ok(NAME, message));
+        }
+        Ok(Some(journal)) => {
+            // Each log has sums of its own; reading the threads checks them.
+            let message = format!("`{shown}` is a folder of logs");
+            checks.insert(0, Check::ok(NAME, message));
+            checks.extend(threads::examine(&journal, threads::Bounds::default()).await);
+        }
         Err(error) => checks.insert(0, broken(error)),
     }
     checks

@@ -25,8 +25,8 @@ pub struct ThreadImage {
 pub struct Compaction {
     /// What is written first, by the thread's driver.
     pub batch: Batch,
-    /// The places whose records go; places without a record are passed over. A
-    /// chain that loses its last commit has no head any more.
+    /// The places whose records go; places without a record are passed over. The
+    /// head of a chain is the last of its commits that are left, if any is.
     pub drop: Vec<RangeInclusive<Seq>>,
 }
 

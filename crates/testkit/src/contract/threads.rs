@@ -32,6 +32,7 @@ pub(super) async fn suite<J: Journal + 'static, F: Future<Output = J>>(
     a_compaction_removes_what_nobody_mentions(fresh().await).await;
     a_refused_compaction_changes_nothing(fresh().await).await;
     a_removed_thread_is_gone(fresh().await).await;
+    a_removed_threads_name_comes_back_above_its_epochs(fresh().await).await;
     shared_contents_outlive_one_of_their_threads(fresh().await).await;
 }
 
@@ -391,6 +392,29 @@ async fn a_removed_thread_is_gone(journal: impl Journal) {
     assert!(matches!(error, JournalError::Fenced { .. }), "{error:?}");
     let write = batch("t", &again, vec![], vec![fact("k", "1")]);
     assert_eq!(journal.append(write).await.expect("appended"), [1]);
+}
+
+async fn a_removed_threads_name_comes_back_above_its_epochs(journal: impl Journal) {
+    drop(filled(&journal, "t").await);
+    let whole = image(&journal, "t").await;
+    for name in ["u", "v"] {
+        drop(claim(&journal, name).await);
+        drop(claim(&journal, name).await);
+        let held = claim(&journal, name).await;
+        let removed = journal.remove(&thread(name), held.epoch).await;
+        removed.expect("removed");
+    }
+    let copied = journal.copy(&thread("t"), &thread("u"), None).await;
+    copied.expect("copied");
+    let renamed = ThreadImage {
+        thread: thread("v"),
+        ..whole
+    };
+    journal.install(renamed).await.expect("installed");
+    for name in ["u", "v"] {
+        let epoch = claim(&journal, name).await.epoch;
+        assert!(epoch > 3, "`{name}`: an epoch is never used twice: {epoch}");
+    }
 }
 
 async fn shared_contents_outlive_one_of_their_threads(journal: impl Journal) {
