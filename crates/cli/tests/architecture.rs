@@ -61,6 +61,7 @@ const KEPT: &[(&str, &[&str])] = &[
             "http",
             "providers",
             "runtime",
+            "store",
             "store-sqlite",
             "testkit",
             "tools",

@@ -8,7 +8,8 @@
 //! Reading order: [`ids`] and [`digest`], then [`canonical`] (the one JSON form
 //! that approvals, records and tools share), [`message`], [`model`], [`tool`],
 //! [`journal`], [`log`](mod@log) (a thread as it was read back), [`scope`] (how
-//! a machine writes while it drives), and last [`ask`], [`budget`], [`event`],
+//! a machine writes while it drives), [`store`] (what agents remember across
+//! threads), and last [`ask`], [`budget`], [`event`],
 //! [`code`].
 //!
 //! Invariant: this crate starts no task, opens no file or socket and reads no
@@ -31,6 +32,7 @@ pub mod log;
 pub mod message;
 pub mod model;
 pub mod scope;
+pub mod store;
 pub mod tool;
 
 pub use code::{Code, Coded};

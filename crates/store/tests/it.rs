@@ -8,6 +8,8 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod items;
+
 use std::sync::Arc;
 
 use rustagents_core::{

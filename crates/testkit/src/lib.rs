@@ -1,6 +1,6 @@
 //! Contract suites, event validators and fakes for tests.
 //!
-//! Reading order: [`contract`] (what every journal backend must pass),
+//! Reading order: [`contract`] (what every backend must pass),
 //! [`drive`] (a machine on a journal), [`clock`] and [`ids`] (time and names that tests control), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).
