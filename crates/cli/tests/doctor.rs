@@ -422,7 +422,12 @@ fn a_store_is_told_with_its_threads_and_stays_as_it_is() {
     }
     let before = desk.files();
     let said = doctor(&desk, &[]);
-    assert_check(&said, "store", "ok", "has format 1, and no damage");
+    assert_check(
+        &said,
+        "store",
+        "ok",
+        "has tables of version 2, and no damage",
+    );
     assert_check(
         &said,
         "store folder",

@@ -23,6 +23,7 @@ mod http_tool;
 mod kill;
 mod mistakes;
 mod new_command;
+mod old_stores;
 mod processes;
 mod real_http;
 mod terminal;

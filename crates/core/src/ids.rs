@@ -92,7 +92,7 @@ text_ids! {
     TaskId;
     /// A tool call, such as `c-3`; unique in its thread.
     CallId;
-    /// A message, such as `m-7`; unique in its thread family.
+    /// A message, such as `m-7`; unique in its thread.
     MessageId;
     /// A question that waits for a person.
     AskId;

@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{Branch, Namespace, NodeName, RunId, ThreadId},
-    journal::{Journal, JournalError, kind},
+    journal::{Journal, JournalError, ThreadQuery, kind},
 };
 use rustagents_graph::record::{Checkpoint, Source};
 

@@ -1,17 +1,14 @@
-//! One batch, or one claim, inside the writer's transaction.
+//! One batch inside the writer's transaction.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use rustagents_core::{
     digest::Digest,
-    ids::ThreadId,
-    journal::{Author, Batch, Chain, Entry, Epoch, FORMAT, JournalError, Owner, Place, Seq},
+    ids::{Branch, FactKey, ThreadId},
+    journal::{Author, Batch, Chain, Entry, Epoch, JournalError, Place, Record, Seq, ThreadImage},
     message::Message,
+    tool::EffectClass,
 };
 
 use crate::{reader, schema};
@@ -19,62 +16,67 @@ use crate::{reader, schema};
 /// Bodies longer than this are stored by content.
 const INLINE_BYTES: usize = 16 << 10;
 
-const _: () = assert!(FORMAT == 1, "a new format needs a migration");
-
-/// Counts the thread's epoch up, making the thread if it is new.
-pub(crate) fn claim(
-    path: &Path,
-    connection: &Connection,
-    thread: &ThreadId,
-    owner: &Owner,
-) -> Result<Epoch, JournalError> {
-    let owner = serde_json::to_string(owner).map_err(|error| JournalError::Encode {
-        reason: error.to_string(),
-    })?;
-    let claimed = connection
-        .prepare_cached(
-            "INSERT INTO threads(name, family, epoch, owner, last_seq, created_at, updated_at)
-             VALUES(?1, 0, 1, ?2, 0, ?3, ?3)
-             ON CONFLICT(name) DO UPDATE SET epoch = epoch + 1, owner = ?2, updated_at = ?3
-             RETURNING epoch",
-        )
-        .and_then(|mut claim| {
-            claim.query_row(params![thread.as_str(), owner, now_ms()], |r| r.get(0))
-        });
-    let epoch = claimed.map_err(|error| schema::failed(path, &error))?;
-    connection
-        .execute(
-            "UPDATE threads SET family = id WHERE name = ?1 AND family = 0",
-            [thread.as_str()],
-        )
-        .map_err(|error| schema::failed(path, &error))?;
-    Ok(epoch)
-}
-
-/// The store's clock, for the rows that people list; nothing is ordered by it.
-fn now_ms() -> i64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
-}
-
-struct ThreadRow {
-    id: i64,
-    family: i64,
-    epoch: Epoch,
-    last_seq: Seq,
+pub(crate) struct ThreadRow {
+    pub(crate) id: i64,
+    pub(crate) family: i64,
+    pub(crate) epoch: Epoch,
+    pub(crate) last_seq: Seq,
+    pub(crate) last_place: u64,
 }
 
 impl ThreadRow {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    /// Reads `id, family, epoch, last_seq, last_place`.
+    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             family: row.get(1)?,
             epoch: row.get(2)?,
             last_seq: row.get(3)?,
+            last_place: row.get(4)?,
         })
     }
+}
+
+/// The row of a thread, if there is one.
+pub(crate) fn find(
+    connection: &Connection,
+    thread: &ThreadId,
+) -> rusqlite::Result<Option<ThreadRow>> {
+    connection
+        .prepare_cached(
+            "SELECT id, family, epoch, last_seq, last_place FROM threads WHERE name = ?1",
+        )?
+        .query_row([thread.as_str()], ThreadRow::read)
+        .optional()
+}
+
+/// The row of a thread that has to be there.
+pub(crate) fn known(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+) -> Result<ThreadRow, JournalError> {
+    find(connection, thread)
+        .map_err(|error| schema::failed(path, &error))?
+        .ok_or_else(|| JournalError::UnknownThread {
+            thread: thread.clone(),
+        })
+}
+
+/// Refuses who is not the driver of the thread's present epoch.
+pub(crate) fn check_epoch(
+    thread: &ThreadId,
+    own: Epoch,
+    row: &ThreadRow,
+) -> Result<(), JournalError> {
+    if own == row.epoch {
+        return Ok(());
+    }
+    Err(JournalError::Fenced {
+        thread: thread.clone(),
+        own,
+        current: row.epoch,
+    })
 }
 
 /// Writes a batch; the caller undoes it if this fails.
@@ -84,44 +86,11 @@ pub(crate) fn append(
     batch: &Batch,
 ) -> Result<Vec<Seq>, JournalError> {
     batch.check()?;
-    let fail = |error: rusqlite::Error| schema::failed(path, &error);
-    let thread = connection
-        .prepare_cached("SELECT id, family, epoch, last_seq FROM threads WHERE name = ?1")
-        .and_then(|mut find| {
-            find.query_row([batch.thread.as_str()], ThreadRow::read)
-                .optional()
-        })
-        .map_err(fail)?
-        .ok_or_else(|| JournalError::UnknownThread {
-            thread: batch.thread.clone(),
-        })?;
-    check_epoch(batch, &thread)?;
-    let mut target = Target {
-        path,
-        connection,
-        thread,
-        batch,
-        chains: BTreeMap::new(),
-    };
-    target.check_heads()?;
-    target.write().map_err(|error| match error {
-        Failure::Sqlite(error) => fail(error),
-        Failure::Journal(error) => error,
-    })
-}
-
-fn check_epoch(batch: &Batch, thread: &ThreadRow) -> Result<(), JournalError> {
-    match batch.author {
-        Author::Driver(own) if own != thread.epoch => {
-            let current = thread.epoch;
-            Err(JournalError::Fenced {
-                thread: batch.thread.clone(),
-                own,
-                current,
-            })
-        }
-        _ => Ok(()),
-    }
+    let row = known(path, connection, &batch.thread)?;
+    let mut target = Target::new(path, connection, row);
+    target.check_author(batch)?;
+    target.check_heads(batch)?;
+    target.write(batch).map_err(|error| target.told(error))
 }
 
 enum Failure {
@@ -135,11 +104,11 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-struct Target<'a> {
+/// A thread that is written to.
+pub(crate) struct Target<'a> {
     path: &'a Path,
     connection: &'a Connection,
     thread: ThreadRow,
-    batch: &'a Batch,
     chains: BTreeMap<&'a Chain, ChainRow>,
 }
 
@@ -149,16 +118,121 @@ struct ChainRow {
     head: Option<Seq>,
 }
 
+/// A record with its place, as it goes into its row.
+struct Placed<'a> {
+    seq: Seq,
+    chain: &'a Chain,
+    place: &'a Place,
+    kind: &'a str,
+    version: u16,
+    run: &'a str,
+    attempt: u32,
+    epoch: Epoch,
+    at_ms: u64,
+    effect: Option<EffectClass>,
+    digest: Option<&'a Digest>,
+    body: &'a str,
+}
+
+impl<'a> Placed<'a> {
+    fn entry(entry: &'a Entry, seq: Seq, epoch: Epoch, at_ms: u64) -> Self {
+        Self {
+            seq,
+            chain: &entry.chain,
+            place: &entry.place,
+            kind: entry.kind.name,
+            version: entry.kind.version,
+            run: entry.run.as_str(),
+            attempt: entry.attempt,
+            epoch,
+            at_ms,
+            effect: entry.effect,
+            digest: entry.digest.as_ref(),
+            body: &entry.body,
+        }
+    }
+
+    fn record(record: &'a Record) -> Self {
+        Self {
+            seq: record.seq,
+            chain: &record.chain,
+            place: &record.place,
+            kind: &record.kind,
+            version: record.version,
+            run: record.run.as_str(),
+            attempt: record.attempt,
+            epoch: record.epoch,
+            at_ms: record.at_ms,
+            effect: record.effect,
+            digest: record.digest.as_ref(),
+            body: &record.body,
+        }
+    }
+
+    fn key(&self) -> Option<&'a FactKey> {
+        match self.place {
+            Place::Commit => None,
+            Place::Fact(key) => Some(key),
+        }
+    }
+}
+
 impl<'a> Target<'a> {
-    fn check_heads(&mut self) -> Result<(), JournalError> {
-        for (chain, expected) in &self.batch.heads {
+    pub(crate) fn new(path: &'a Path, connection: &'a Connection, thread: ThreadRow) -> Self {
+        Self {
+            path,
+            connection,
+            thread,
+            chains: BTreeMap::new(),
+        }
+    }
+
+    fn told(&self, failure: Failure) -> JournalError {
+        match failure {
+            Failure::Sqlite(error) => schema::failed(self.path, &error),
+            Failure::Journal(error) => error,
+        }
+    }
+
+    fn check_author(&self, batch: &Batch) -> Result<(), JournalError> {
+        match &batch.author {
+            Author::Outside => Ok(()),
+            Author::Driver(own) => check_epoch(&batch.thread, *own, &self.thread),
+            Author::Late { epoch, intent } => {
+                for entry in &batch.entries {
+                    let written = self.written_at(&entry.chain.branch, intent);
+                    let written = written.map_err(|e| schema::failed(self.path, &e))?;
+                    if written != Some(*epoch) {
+                        check_epoch(&batch.thread, *epoch, &self.thread)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The epoch under which a fact was written.
+    fn written_at(&self, branch: &Branch, key: &FactKey) -> rusqlite::Result<Option<Epoch>> {
+        self.connection
+            .prepare_cached(
+                "SELECT epoch FROM records WHERE thread = ?1 AND branch = ?2 AND key = ?3",
+            )?
+            .query_row(
+                params![self.thread.id, branch.as_str(), key.as_str()],
+                |row| row.get(0),
+            )
+            .optional()
+    }
+
+    fn check_heads(&mut self, batch: &'a Batch) -> Result<(), JournalError> {
+        for (chain, expected) in &batch.heads {
             let found = self
                 .chain(chain)
                 .map_err(|error| schema::failed(self.path, &error))?
                 .head;
             if found != *expected {
                 return Err(JournalError::HeadMoved {
-                    thread: self.batch.thread.clone(),
+                    thread: batch.thread.clone(),
                     chain: chain.clone(),
                     expected: *expected,
                     found,
@@ -168,35 +242,69 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    fn write(&mut self) -> Result<Vec<Seq>, Failure> {
-        for content in &self.batch.contents {
+    fn write(&mut self, batch: &'a Batch) -> Result<Vec<Seq>, Failure> {
+        for content in &batch.contents {
             self.content(content.digest, &content.bytes)?;
         }
-        for message in &self.batch.messages {
+        for message in &batch.messages {
             self.message(message)?;
         }
-        let batch = self.batch;
-        let seqs = batch
-            .entries
-            .iter()
-            .map(|entry| self.entry(entry))
-            .collect::<Result<_, _>>()?;
-        self.close()?;
+        let epoch = self.thread.epoch;
+        let mut seqs = Vec::with_capacity(batch.entries.len());
+        for entry in &batch.entries {
+            let seq = self.thread.last_seq + 1;
+            self.record(&Placed::entry(entry, seq, epoch, batch.at_ms))?;
+            seqs.push(seq);
+        }
+        self.close(batch.at_ms)?;
         Ok(seqs)
     }
 
-    fn close(&self) -> rusqlite::Result<()> {
+    /// Fills a new thread with what `image` shows.
+    pub(crate) fn install(&mut self, image: &'a ThreadImage) -> Result<(), JournalError> {
+        self.fill(image).map_err(|error| match self.told(error) {
+            JournalError::AlreadyRecorded { .. } => JournalError::Malformed {
+                rule: "a key is unique in its branch",
+            },
+            error => error,
+        })
+    }
+
+    fn fill(&mut self, image: &'a ThreadImage) -> Result<(), Failure> {
+        for content in &image.contents {
+            self.content(content.digest, &content.bytes)?;
+        }
+        for message in &image.messages {
+            self.message(message)?;
+        }
+        for record in &image.records {
+            if record.seq <= self.thread.last_seq {
+                return Err(Failure::Journal(JournalError::Malformed {
+                    rule: "records are in the order of their places",
+                }));
+            }
+            self.record(&Placed::record(record))?;
+        }
+        let at_ms = image.records.last().map_or(0, |record| record.at_ms);
+        Ok(self.close(at_ms)?)
+    }
+
+    fn close(&self, at_ms: u64) -> rusqlite::Result<()> {
         for row in self.chains.values() {
             self.connection
                 .prepare_cached("UPDATE chains SET head = ?2 WHERE id = ?1")?
                 .execute(params![row.id, row.head])?;
         }
         self.connection
-            .prepare_cached("UPDATE threads SET last_seq = ?2, updated_at = ?3 WHERE id = ?1")?
+            .prepare_cached(
+                "UPDATE threads SET last_seq = ?2, last_place = ?3, updated_at = ?4
+                  WHERE id = ?1",
+            )?
             .execute(params![
                 self.thread.id,
                 self.thread.last_seq,
-                self.batch.at_ms
+                self.thread.last_place,
+                at_ms
             ])?;
         Ok(())
     }
@@ -210,37 +318,42 @@ impl<'a> Target<'a> {
             chain.branch.as_str(),
             chain.namespace.as_str()
         ];
-        self.connection
-            .prepare_cached(
-                "INSERT OR IGNORE INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3)",
-            )?
-            .execute(key)?;
-        let row = self
+        let read = |row: &Row<'_>| {
+            Ok(ChainRow {
+                id: row.get(0)?,
+                head: row.get(1)?,
+            })
+        };
+        let known = self
             .connection
             .prepare_cached(
                 "SELECT id, head FROM chains WHERE thread = ?1 AND branch = ?2 AND namespace = ?3",
             )?
-            .query_row(key, |row| {
-                Ok(ChainRow {
-                    id: row.get(0)?,
-                    head: row.get(1)?,
-                })
-            })?;
+            .query_row(key, read)
+            .optional()?;
+        let row = match known {
+            Some(row) => row,
+            None => self
+                .connection
+                .prepare_cached(
+                    "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3)
+                     RETURNING id, head",
+                )?
+                .query_row(key, read)?,
+        };
         self.chains.insert(chain, row);
         Ok(row)
     }
 
-    fn entry(&mut self, entry: &'a Entry) -> Result<Seq, Failure> {
-        let seq = self.thread.last_seq + 1;
-        let chain = self.chain(&entry.chain)?;
-        let key = match &entry.place {
-            Place::Commit => None,
-            Place::Fact(key) => Some(key.as_str()),
-        };
-        if let Some(existing) = self.existing(entry)? {
+    fn record(&mut self, record: &Placed<'a>) -> Result<(), Failure> {
+        let chain = self.chain(record.chain)?;
+        let key = record.key();
+        if let Some(key) = key
+            && let Some(existing) = self.existing(&record.chain.branch, key)?
+        {
             return Err(self.taken(existing));
         }
-        let (body, content) = self.body(entry.body.as_bytes())?;
+        let (body, content) = self.body(record.body.as_bytes())?;
         self.connection
             .prepare_cached(
                 "INSERT INTO records(thread, seq, chain, parent, branch, key, kind, version, run,
@@ -249,43 +362,40 @@ impl<'a> Target<'a> {
             )?
             .execute(params![
                 self.thread.id,
-                seq,
+                record.seq,
                 chain.id,
                 if key.is_none() { chain.head } else { None },
-                entry.chain.branch.as_str(),
-                key,
-                entry.kind.name,
-                entry.kind.version,
-                entry.run.as_str(),
-                entry.attempt,
-                self.thread.epoch,
-                self.batch.at_ms,
-                entry.effect.map(rustagents_core::tool::EffectClass::as_str),
-                entry.digest.as_ref().map(|digest| &digest.as_bytes()[..]),
+                record.chain.branch.as_str(),
+                key.map(FactKey::as_str),
+                record.kind,
+                record.version,
+                record.run,
+                record.attempt,
+                record.epoch,
+                record.at_ms,
+                record.effect.map(EffectClass::as_str),
+                record.digest.map(|digest| &digest.as_bytes()[..]),
                 body,
                 content.as_ref().map(|digest| &digest.as_bytes()[..]),
             ])?;
-        self.thread.last_seq = seq;
+        self.thread.last_seq = record.seq;
         if key.is_none()
-            && let Some(row) = self.chains.get_mut(&entry.chain)
+            && let Some(row) = self.chains.get_mut(record.chain)
         {
-            row.head = Some(seq);
+            row.head = Some(record.seq);
         }
-        Ok(seq)
+        Ok(())
     }
 
-    /// The place of a fact that has the entry's key already.
-    fn existing(&self, entry: &Entry) -> rusqlite::Result<Option<Seq>> {
-        let Place::Fact(key) = &entry.place else {
-            return Ok(None);
-        };
+    /// The place of the fact that has the key already.
+    fn existing(&self, branch: &Branch, key: &FactKey) -> rusqlite::Result<Option<Seq>> {
         self.connection
             .prepare_cached(
                 "SELECT seq FROM records WHERE thread = ?1 AND branch = ?2 AND key = ?3",
             )?
             .query_row(
-                params![self.thread.id, entry.chain.branch.as_str(), key.as_str()],
-                |r| r.get(0),
+                params![self.thread.id, branch.as_str(), key.as_str()],
+                |row| row.get(0),
             )
             .optional()
     }
@@ -319,43 +429,50 @@ impl<'a> Target<'a> {
             .map(drop)
     }
 
-    fn message(&self, message: &Message) -> Result<(), Failure> {
+    fn message(&mut self, message: &Message) -> Result<(), Failure> {
         let body = serde_json::to_vec(message).map_err(|error| {
             Failure::Journal(JournalError::Encode {
                 reason: error.to_string(),
             })
         })?;
+        if let Some(stored) = self.stored(message)? {
+            return if stored == body {
+                Ok(())
+            } else {
+                Err(Failure::Journal(JournalError::Malformed {
+                    rule: "a message never changes",
+                }))
+            };
+        }
         let (inline, content) = self.body(&body)?;
-        let inserted = self
-            .connection
+        self.thread.last_place += 1;
+        self.connection
             .prepare_cached(
-                "INSERT OR IGNORE INTO messages(family, name, body, content) VALUES(?1, ?2, ?3, ?4)",
+                "INSERT INTO messages(thread, place, name, body, content)
+                 VALUES(?1, ?2, ?3, ?4, ?5)",
             )?
             .execute(params![
-                self.thread.family,
+                self.thread.id,
+                self.thread.last_place,
                 message.id.as_str(),
                 inline,
                 content.as_ref().map(|digest| &digest.as_bytes()[..]),
             ])?;
-        if inserted == 0 && !self.same_message(message, &body)? {
-            return Err(Failure::Journal(JournalError::Malformed {
-                rule: "a message never changes",
-            }));
-        }
         Ok(())
     }
 
-    fn same_message(&self, message: &Message, body: &[u8]) -> rusqlite::Result<bool> {
-        let stored: Vec<u8> = self
-            .connection
+    /// The body of the message of that id, if it is there.
+    fn stored(&self, message: &Message) -> rusqlite::Result<Option<Vec<u8>>> {
+        self.connection
             .prepare_cached(
                 "SELECT coalesce(m.body, c.bytes) FROM messages m
-                 LEFT JOIN contents c ON c.family = m.family AND c.digest = m.content
-                 WHERE m.family = ?1 AND m.name = ?2",
+                 LEFT JOIN contents c ON c.family = ?3 AND c.digest = m.content
+                 WHERE m.thread = ?1 AND m.name = ?2",
             )?
-            .query_row(params![self.thread.family, message.id.as_str()], |row| {
-                row.get(0)
-            })?;
-        Ok(stored == body)
+            .query_row(
+                params![self.thread.id, message.id.as_str(), self.thread.family],
+                |row| row.get(0),
+            )
+            .optional()
     }
 }

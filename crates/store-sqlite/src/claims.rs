@@ -16,7 +16,7 @@ use rustagents_core::{
     journal::{JournalError, Owner},
 };
 
-use crate::schema::unavailable;
+use crate::{schema::unavailable, threads::Lock};
 
 /// How often a claim looks again at a lock that is held.
 const RETRIES: u32 = 20;
@@ -42,10 +42,11 @@ impl Claims {
     pub(crate) async fn take(
         &self,
         thread: &ThreadId,
+        lock: Lock,
         owner: &Owner,
     ) -> Result<File, JournalError> {
         fs::create_dir_all(&self.0).map_err(|e| unavailable(&self.0, &e))?;
-        let path = self.file(thread);
+        let path = self.file(thread, lock);
         for attempt in 0.. {
             match try_take(&path, owner)? {
                 Ok(file) => return Ok(file),
@@ -62,8 +63,12 @@ impl Claims {
     }
 
     /// Who holds the lock now.
-    pub(crate) fn holder(&self, thread: &ThreadId) -> Result<Option<Owner>, JournalError> {
-        let path = self.file(thread);
+    pub(crate) fn holder(
+        &self,
+        thread: &ThreadId,
+        lock: Lock,
+    ) -> Result<Option<Owner>, JournalError> {
+        let path = self.file(thread, lock);
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -76,8 +81,13 @@ impl Claims {
         }
     }
 
-    fn file(&self, thread: &ThreadId) -> PathBuf {
-        self.0.join(file_name(thread))
+    fn file(&self, thread: &ThreadId, lock: Lock) -> PathBuf {
+        let mut name = file_name(thread);
+        if lock > 0 {
+            // No name has a dot of its own.
+            let _ = write!(name, ".{lock}");
+        }
+        self.0.join(name)
     }
 }
 

@@ -20,8 +20,8 @@ const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Health {
-    /// The format of the store.
-    pub format: u32,
+    /// The version of the tables.
+    pub version: u32,
     /// Whether all of the file was looked at, and not only what time allowed.
     pub is_complete: bool,
 }
@@ -30,7 +30,7 @@ pub struct Health {
 pub(crate) fn check(path: &Path, patience: Duration) -> Result<Health, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let mut connection = schema::open_reader(path)?;
-    let format = connection
+    let version = connection
         .query_row("PRAGMA user_version", [], |row| row.get(0))
         .map_err(fail)?;
     let end = Instant::now() + patience;
@@ -49,7 +49,7 @@ pub(crate) fn check(path: &Path, patience: Duration) -> Result<Health, JournalEr
         Err(error) => return Err(fail(error)),
     };
     Ok(Health {
-        format,
+        version,
         is_complete,
     })
 }
@@ -57,6 +57,21 @@ pub(crate) fn check(path: &Path, patience: Duration) -> Result<Health, JournalEr
 fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut check = connection.prepare(&format!("PRAGMA quick_check({MAX_PROBLEMS})"))?;
     let lines = check.query_map([], |row| row.get::<_, String>(0))?;
-    let lines: Vec<_> = lines.collect::<rusqlite::Result<_>>()?;
-    Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    let mut problems: Vec<_> = lines.collect::<rusqlite::Result<_>>()?;
+    problems.retain(|line| line != "ok");
+    if problems.is_empty() {
+        let mut check = connection.prepare("PRAGMA foreign_key_check")?;
+        let rows = check.query_map([], |row| {
+            let (table, row, target): (String, Option<i64>, String) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let row = row.unwrap_or_default();
+            Ok(format!(
+                "row {row} of `{table}` names a row of `{target}` that is missing"
+            ))
+        })?;
+        for row in rows.take(MAX_PROBLEMS as usize) {
+            problems.push(row?);
+        }
+    }
+    Ok(problems)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -9,16 +10,26 @@ use rustagents_core::{
     BoxFuture,
     digest::Digest,
     ids::ThreadId,
-    journal::{Batch, Claim, Journal, JournalError, Owner, PlacedMessage, Record, Seq, ThreadRow},
+    journal::{
+        Batch, Claim, Compaction, Epoch, Journal, JournalError, Owner, PlacedMessage, Record,
+        Select, Seq, ThreadImage, ThreadQuery, ThreadRow,
+    },
 };
+use tokio::sync::Notify;
 
 use crate::{
+    batch,
     claims::Claims,
     health::{self, Health},
     reader::{self, Readers},
-    schema::{self, Header},
-    writer::{Job, Writer},
+    schema::{self, Header, Synchronous},
+    tail::Tail,
+    threads::{self, Claimed, Lock},
+    writer::Writer,
 };
+
+/// How often a thread may change hands while somebody else claims it.
+const LOCK_CHANGES: u32 = 16;
 
 /// A journal in one SQLite file.
 ///
@@ -39,21 +50,37 @@ pub struct SqliteJournal {
     claims: Claims,
     writer: Writer,
     readers: Readers,
+    tail: Tail,
 }
 
 impl SqliteJournal {
-    /// Opens the store at `path`; if there is none, the first write makes it.
+    /// Opens the store at `path`; if there is none, the first write makes it. Each
+    /// commit is durable after an `fsync`.
     ///
     /// # Errors
     /// [`JournalError::Foreign`], [`JournalError::Newer`] or
     /// [`JournalError::Unavailable`]; the file is untouched then.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        Self::open_with(path, Synchronous::Full)
+    }
+
+    /// As [`SqliteJournal::open`], with commits that are durable as `synchronous`
+    /// says.
+    ///
+    /// # Errors
+    /// As [`SqliteJournal::open`].
+    pub fn open_with(
+        path: impl Into<PathBuf>,
+        synchronous: Synchronous,
+    ) -> Result<Self, JournalError> {
         let path = path.into();
         schema::inspect(&path)?;
+        let written = Arc::new(Notify::new());
         Ok(Self {
             claims: Claims::of(&path),
-            writer: Writer::new(path.clone()),
-            readers: Readers::new(path),
+            writer: Writer::new(path.clone(), synchronous, Arc::clone(&written)),
+            readers: Readers::new(path.clone()),
+            tail: Tail::new(path, written),
         })
     }
 
@@ -76,44 +103,135 @@ impl SqliteJournal {
     }
 }
 
+impl SqliteJournal {
+    /// The lock that counts now.
+    async fn lock(&self, thread: &ThreadId) -> Result<Lock, JournalError> {
+        let thread = thread.clone();
+        let work = move |path: &Path, c: &_| reader::lock(path, c, &thread);
+        self.readers.read(work).await
+    }
+
+    /// Claims the thread under the lock `held`, or says which lock counts.
+    async fn claim_under(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+        held: Lock,
+        takes_over: bool,
+    ) -> Result<Result<Claim, Lock>, JournalError> {
+        let file = self.claims.take(thread, held, owner).await?;
+        let (thread, owner) = (thread.clone(), owner.clone());
+        let claimed = self.writer.run(move |path, connection| {
+            threads::claim(path, connection, &thread, &owner, held, takes_over)
+        });
+        Ok(match claimed.await? {
+            Claimed::At(epoch) => Ok(Claim::new(epoch, file)),
+            Claimed::OtherLock(lock) => Err(lock),
+        })
+    }
+
+    async fn claim_free(&self, thread: &ThreadId, owner: &Owner) -> Result<Claim, JournalError> {
+        // Nearly every thread was never taken over, so that asking is not worth it.
+        let mut lock = 0;
+        for _ in 0..LOCK_CHANGES {
+            lock = match self.claim_under(thread, owner, lock, false).await {
+                Ok(Ok(claim)) => return Ok(claim),
+                Ok(Err(counts)) => counts,
+                Err(busy @ JournalError::Busy { .. }) => match self.lock(thread).await? {
+                    counts if counts == lock => return Err(busy),
+                    counts => counts,
+                },
+                Err(error) => return Err(error),
+            };
+        }
+        Err(changes_hands(thread, owner))
+    }
+
+    async fn claim_anyhow(&self, thread: &ThreadId, owner: &Owner) -> Result<Claim, JournalError> {
+        let mut lock = self.lock(thread).await?;
+        for _ in 0..LOCK_CHANGES {
+            match self.claim_under(thread, owner, lock + 1, true).await? {
+                Ok(claim) => return Ok(claim),
+                Err(counts) => lock = counts,
+            }
+        }
+        Err(changes_hands(thread, owner))
+    }
+
+    async fn wait_for_change(&self, thread: &ThreadId, after: Seq) -> Result<Seq, JournalError> {
+        let _watcher = self.tail.watch();
+        loop {
+            let mut written = std::pin::pin!(self.tail.written().notified());
+            // From here on no write is missed.
+            written.as_mut().enable();
+            let name = thread.clone();
+            let work = move |path: &Path, c: &_| reader::last_seq(path, c, &name);
+            let last = self.readers.read(work).await?;
+            if last > after {
+                return Ok(last);
+            }
+            written.await;
+        }
+    }
+}
+
+fn changes_hands(thread: &ThreadId, owner: &Owner) -> JournalError {
+    JournalError::Busy {
+        thread: thread.clone(),
+        owner: owner.clone(),
+    }
+}
+
 impl Journal for SqliteJournal {
     fn claim<'a>(
         &'a self,
         thread: &'a ThreadId,
         owner: Owner,
     ) -> BoxFuture<'a, Result<Claim, JournalError>> {
-        Box::pin(async move {
-            let lock = self.claims.take(thread, &owner).await?;
-            let job = |reply| Job::Claim {
-                thread: thread.clone(),
-                owner,
-                reply,
-            };
-            let epoch = self.writer.run(job).await?;
-            Ok(Claim::new(epoch, lock))
-        })
+        Box::pin(async move { self.claim_free(thread, &owner).await })
+    }
+
+    fn take_over<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<Claim, JournalError>> {
+        Box::pin(async move { self.claim_anyhow(thread, &owner).await })
     }
 
     fn owner<'a>(
         &'a self,
         thread: &'a ThreadId,
     ) -> BoxFuture<'a, Result<Option<Owner>, JournalError>> {
-        Box::pin(async move { self.claims.holder(thread) })
+        Box::pin(async move {
+            let lock = self.lock(thread).await?;
+            self.claims.holder(thread, lock)
+        })
     }
 
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        Box::pin(self.writer.run(|reply| Job::Append { batch, reply }))
+        Box::pin(
+            self.writer
+                .run(move |path, connection| batch::append(path, connection, &batch)),
+        )
     }
 
     fn read<'a>(
         &'a self,
         thread: &'a ThreadId,
-        after: Seq,
-        limit: usize,
+        select: Select,
     ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>> {
         let thread = thread.clone();
-        let work = move |path: &Path, c: &_| reader::records(path, c, &thread, after, limit);
+        let work = move |path: &Path, c: &_| reader::records(path, c, &thread, &select);
         Box::pin(self.readers.read(work))
+    }
+
+    fn changed<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        after: Seq,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        Box::pin(self.wait_for_change(thread, after))
     }
 
     fn messages<'a>(
@@ -127,13 +245,8 @@ impl Journal for SqliteJournal {
         Box::pin(self.readers.read(work))
     }
 
-    fn threads<'a>(
-        &'a self,
-        after: Option<&'a ThreadId>,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<ThreadRow>, JournalError>> {
-        let after = after.cloned();
-        let work = move |path: &Path, c: &_| reader::threads(path, c, after.as_ref(), limit);
+    fn threads(&self, query: ThreadQuery) -> BoxFuture<'_, Result<Vec<ThreadRow>, JournalError>> {
+        let work = move |path: &Path, c: &_| reader::threads(path, c, &query);
         Box::pin(self.readers.read(work))
     }
 
@@ -145,5 +258,44 @@ impl Journal for SqliteJournal {
         let thread = thread.clone();
         let work = move |path: &Path, c: &_| reader::content(path, c, &thread, digest);
         Box::pin(self.readers.read(work))
+    }
+
+    fn copy<'a>(
+        &'a self,
+        from: &'a ThreadId,
+        to: &'a ThreadId,
+        upto: Option<Seq>,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        let (from, to) = (from.clone(), to.clone());
+        Box::pin(
+            self.writer
+                .run(move |path, connection| threads::copy(path, connection, &from, &to, upto)),
+        )
+    }
+
+    fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(
+            self.writer
+                .run(move |path, connection| threads::install(path, connection, &image)),
+        )
+    }
+
+    fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
+        Box::pin(
+            self.writer
+                .run(move |path, connection| threads::compact(path, connection, &compaction)),
+        )
+    }
+
+    fn remove<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        epoch: Epoch,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        let thread = thread.clone();
+        Box::pin(
+            self.writer
+                .run(move |path, connection| threads::remove(path, connection, &thread, epoch)),
+        )
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
 //! versions), `writer.rs` (the thread that writes), `batch.rs` (one batch inside
-//! a transaction), `reader.rs`, `claims.rs` (operating-system locks), `health.rs` (is the
+//! a transaction), `threads.rs` (whole threads inside one), `reader.rs`, `tail.rs`
+//! (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is the
 //! file whole).
 //!
 //! Files: `DB` itself with SQLite's own companions, `DB.writer` (held by the
@@ -21,7 +22,10 @@ mod health;
 mod journal;
 mod reader;
 mod schema;
+mod tail;
+mod threads;
 mod writer;
 
 pub use health::Health;
 pub use journal::SqliteJournal;
+pub use schema::Synchronous;

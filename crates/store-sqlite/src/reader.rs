@@ -9,12 +9,17 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
-    journal::{Chain, JournalError, Place, PlacedMessage, Record, Seq, ThreadRow},
+    journal::{
+        Chain, JournalError, Place, PlacedMessage, Record, Select, Seq, ThreadQuery, ThreadRow,
+    },
     message::Message,
     tool::EffectClass,
 };
 
-use crate::schema::{self, Header};
+use crate::{
+    schema::{self, Header},
+    threads::Lock,
+};
 
 /// How many connections are kept for reuse.
 const POOL: usize = 4;
@@ -77,25 +82,88 @@ impl Readers {
     }
 }
 
-/// Up to `limit` records of a thread after `after`.
+/// The records that `select` asks for.
 pub(crate) fn records(
     path: &Path,
     connection: &Connection,
     thread: &ThreadId,
-    after: Seq,
-    limit: usize,
+    select: &Select,
 ) -> Result<Vec<Record>, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
-    let sql = format!("{RECORD} WHERE t.name = ?1 AND r.seq > ?2 ORDER BY r.seq LIMIT ?3");
+    let order = if select.newest_first { "DESC" } else { "ASC" };
+    let kinds = if select.kinds.is_empty() {
+        ""
+    } else {
+        "AND r.kind IN (SELECT value FROM json_each(?4))"
+    };
+    let chain = if select.chain.is_none() {
+        ""
+    } else {
+        "AND c.branch = ?5 AND c.namespace = ?6"
+    };
+    let sql = format!(
+        "{RECORD} WHERE t.name = ?1 AND r.seq > ?2 AND r.seq < ?3 {kinds} {chain}
+          ORDER BY r.seq {order} LIMIT ?7"
+    );
     let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
+    let on = select.chain.as_ref();
     let mut rows = statement
-        .query(params![thread.as_str(), after, limit])
+        .query(params![
+            thread.as_str(),
+            whole(select.after),
+            whole(select.before.unwrap_or(u64::MAX)),
+            serde_json::to_string(&select.kinds).unwrap_or_default(),
+            on.map(|chain| chain.branch.as_str()),
+            on.map(|chain| chain.namespace.as_str()),
+            count(select.limit),
+        ])
         .map_err(fail)?;
     let mut records = Vec::new();
     while let Some(row) = rows.next().map_err(fail)? {
         records.push(decode(path, row)?);
     }
     Ok(records)
+}
+
+/// SQLite's numbers end where those of `i64` do.
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The place of a thread's last record; 0 if there is none.
+pub(crate) fn last_seq(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+) -> Result<Seq, JournalError> {
+    connection
+        .prepare_cached("SELECT last_seq FROM threads WHERE name = ?1")
+        .and_then(|mut find| {
+            find.query_row([thread.as_str()], |row| row.get(0))
+                .optional()
+        })
+        .map(Option::unwrap_or_default)
+        .map_err(|error| schema::failed(path, &error))
+}
+
+/// Which of a thread's lock files counts; 0 if there is no such thread.
+pub(crate) fn lock(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+) -> Result<Lock, JournalError> {
+    connection
+        .prepare_cached("SELECT lock FROM threads WHERE name = ?1")
+        .and_then(|mut find| {
+            find.query_row([thread.as_str()], |row| row.get(0))
+                .optional()
+        })
+        .map(Option::unwrap_or_default)
+        .map_err(|error| schema::failed(path, &error))
 }
 
 /// One record by its place.
@@ -176,7 +244,7 @@ fn corrupt(seq: Seq, reason: &str) -> JournalError {
     }
 }
 
-/// Up to `limit` messages of the thread's family after place `after`.
+/// Up to `limit` messages of the thread after place `after`.
 pub(crate) fn messages(
     path: &Path,
     connection: &Connection,
@@ -188,14 +256,15 @@ pub(crate) fn messages(
     let mut statement = connection
         .prepare_cached(
             "SELECT m.place, m.name, coalesce(m.body, c.bytes)
-               FROM messages m
-               LEFT JOIN contents c ON c.family = m.family AND c.digest = m.content
-              WHERE m.family = (SELECT family FROM threads WHERE name = ?1) AND m.place > ?2
+               FROM threads t
+               JOIN messages m ON m.thread = t.id AND m.place > ?2
+               LEFT JOIN contents c ON c.family = t.family AND c.digest = m.content
+              WHERE t.name = ?1
               ORDER BY m.place LIMIT ?3",
         )
         .map_err(fail)?;
     let mut rows = statement
-        .query(params![thread.as_str(), after, limit])
+        .query(params![thread.as_str(), whole(after), count(limit)])
         .map_err(fail)?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next().map_err(fail)? {
@@ -216,22 +285,31 @@ pub(crate) fn messages(
     Ok(messages)
 }
 
-/// Up to `limit` threads whose names follow `after`.
+/// The threads that `query` asks for.
 pub(crate) fn threads(
     path: &Path,
     connection: &Connection,
-    after: Option<&ThreadId>,
-    limit: usize,
+    query: &ThreadQuery,
 ) -> Result<Vec<ThreadRow>, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let mut statement = connection
         .prepare_cached(
             "SELECT name, epoch, last_seq, updated_at FROM threads
-              WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2",
+              WHERE (?1 IS NULL OR name > ?1) AND name >= ?2
+                AND substr(CAST(name AS BLOB), 1, length(CAST(?2 AS BLOB))) = CAST(?2 AS BLOB)
+                AND updated_at >= ?3
+              ORDER BY name LIMIT ?4",
         )
         .map_err(fail)?;
-    let after = after.map(ThreadId::as_str);
-    let mut rows = statement.query(params![after, limit]).map_err(fail)?;
+    let after = query.after.as_ref().map(ThreadId::as_str);
+    let mut rows = statement
+        .query(params![
+            after,
+            query.prefix,
+            whole(query.updated_since_ms),
+            count(query.limit)
+        ])
+        .map_err(fail)?;
     let mut threads = Vec::new();
     while let Some(row) = rows.next().map_err(fail)? {
         let name: String = row.get(0).map_err(fail)?;

@@ -1,14 +1,14 @@
 //! Tables, versions, and the checks that keep a foreign file from harm.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::Read,
     path::Path,
     time::Duration,
 };
 
 use rusqlite::{Connection, OpenFlags};
-use rustagents_core::journal::{FORMAT, JournalError};
+use rustagents_core::journal::JournalError;
 
 /// Marks the file as ours: "RAGJ".
 const APPLICATION_ID: u32 = 0x5241_474A;
@@ -16,66 +16,35 @@ const APPLICATION_ID: u32 = 0x5241_474A;
 /// How long SQLite itself waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-const TABLES: &str = "
-CREATE TABLE threads(
-  id INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE,
-  family INTEGER NOT NULL,          -- the first thread of its forks
-  epoch INTEGER NOT NULL,           -- how often it was claimed
-  owner TEXT NOT NULL,              -- the last owner, JSON
-  last_seq INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,      -- milliseconds since the Unix epoch
-  updated_at INTEGER NOT NULL
-) STRICT;
+/// The version of the tables. That of the records is [`FORMAT`].
+///
+/// [`FORMAT`]: rustagents_core::journal::FORMAT
+const VERSION: u32 = 2;
 
-CREATE TABLE chains(
-  id INTEGER PRIMARY KEY,
-  thread INTEGER NOT NULL REFERENCES threads(id),
-  branch TEXT NOT NULL,
-  namespace TEXT NOT NULL,
-  head INTEGER,                     -- seq of its last commit
-  UNIQUE(thread, branch, namespace)
-) STRICT;
+/// What brings the tables of version N to N + 1, at place N - 1.
+const MIGRATIONS: [&str; VERSION as usize - 1] = [include_str!("migrate/2.sql")];
 
-CREATE TABLE records(
-  thread INTEGER NOT NULL REFERENCES threads(id),
-  seq INTEGER NOT NULL,
-  chain INTEGER NOT NULL REFERENCES chains(id),
-  parent INTEGER,                   -- commits: seq of the commit that it extends
-  branch TEXT NOT NULL,
-  key TEXT,                         -- facts: unique in the branch; commits: NULL
-  kind TEXT NOT NULL,
-  version INTEGER NOT NULL,
-  run TEXT NOT NULL,
-  attempt INTEGER NOT NULL,
-  epoch INTEGER NOT NULL,
-  at INTEGER NOT NULL,              -- milliseconds since the Unix epoch
-  effect TEXT,                      -- repeatable, idempotent, once
-  digest BLOB,                      -- of the effect's canonical input
-  body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
-  content BLOB,                     -- digest of the body in contents
-  PRIMARY KEY(thread, seq)
-) STRICT;
-CREATE UNIQUE INDEX records_key ON records(thread, branch, key) WHERE key IS NOT NULL;
-CREATE INDEX records_content ON records(content) WHERE content IS NOT NULL;
+const TABLES: &str = include_str!("tables.sql");
 
-CREATE TABLE messages(
-  place INTEGER PRIMARY KEY,
-  family INTEGER NOT NULL,
-  name TEXT NOT NULL,
-  body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
-  content BLOB,
-  UNIQUE(family, name)
-) STRICT;
-CREATE INDEX messages_content ON messages(content) WHERE content IS NOT NULL;
+/// When a commit counts as durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// After an `fsync`: it survives a loss of power.
+    #[default]
+    Full,
+    /// When the operating system has it: it survives the end of the process, and
+    /// a loss of power takes the last commits, never half of one.
+    Normal,
+}
 
-CREATE TABLE contents(
-  family INTEGER NOT NULL,
-  digest BLOB NOT NULL,
-  bytes BLOB NOT NULL,
-  PRIMARY KEY(family, digest)
-) STRICT;
-";
+impl Synchronous {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+        }
+    }
+}
 
 /// What the first bytes of the file say.
 #[derive(Debug, PartialEq, Eq)]
@@ -126,11 +95,11 @@ fn check_version(path: &Path, application: u32, version: u32) -> Result<(), Jour
     if application != APPLICATION_ID {
         return Err(foreign(path, "it belongs to another program"));
     }
-    if version > FORMAT {
+    if version > VERSION {
         return Err(JournalError::Newer {
             what: format!("store `{}`", path.display()),
             found: version,
-            supported: FORMAT,
+            supported: VERSION,
         });
     }
     Ok(())
@@ -140,7 +109,12 @@ fn check_version(path: &Path, application: u32, version: u32) -> Result<(), Jour
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
-    prepare(path, &connection).and_then(|()| verify(path, &connection))?;
+    prepare(path, &connection)?;
+    if verify(path, &connection)? < VERSION {
+        // Whoever comes first brings an older store up to date.
+        let _lock = writer_lock(path)?;
+        migrate(path, &connection)?;
+    }
     connection
         .pragma_update(None, "query_only", true)
         .map_err(|e| failed(path, &e))?;
@@ -150,15 +124,19 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
 /// Opens the store for writing, making it if there is none.
 ///
 /// The caller holds the writer's lock, so two processes never make it at once.
-pub(crate) fn open_writer(path: &Path) -> Result<Connection, JournalError> {
+pub(crate) fn open_writer(
+    path: &Path,
+    synchronous: Synchronous,
+) -> Result<Connection, JournalError> {
     if inspect(path)? == Header::Absent {
         create(path)?;
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
-    prepare(path, &connection).and_then(|()| verify(path, &connection))?;
+    prepare(path, &connection)?;
+    migrate(path, &connection)?;
     connection
-        .pragma_update(None, "synchronous", "full")
+        .pragma_update(None, "synchronous", synchronous.as_str())
         .map_err(|e| failed(path, &e))?;
     Ok(connection)
 }
@@ -192,7 +170,7 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
     let connection = Connection::open(draft)?;
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE; PRAGMA application_id = {APPLICATION_ID}; \
-         PRAGMA user_version = {FORMAT}; {TABLES} COMMIT;"
+         PRAGMA user_version = {VERSION}; {TABLES} COMMIT;"
     ))?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.close().map_err(|(_, error)| error)
@@ -200,19 +178,54 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
 
 fn prepare(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     connection.set_prepared_statement_cache_capacity(32);
+    // References are kept by construction; checking each would cost a look-up a
+    // row, and a scan for each row that goes. `health` looks for broken ones.
     connection
         .busy_timeout(BUSY_TIMEOUT)
-        .and_then(|()| connection.pragma_update(None, "foreign_keys", true))
+        .and_then(|()| connection.pragma_update(None, "foreign_keys", false))
         .map_err(|e| failed(path, &e))
 }
 
-fn verify(path: &Path, connection: &Connection) -> Result<(), JournalError> {
+/// The version of the store's tables, if they are ours.
+fn verify(path: &Path, connection: &Connection) -> Result<u32, JournalError> {
     let pragma = |name: &str| {
         connection
             .query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, u32>(0))
             .map_err(|e| failed(path, &e))
     };
-    check_version(path, pragma("application_id")?, pragma("user_version")?)
+    let version = pragma("user_version")?;
+    check_version(path, pragma("application_id")?, version)?;
+    Ok(version)
+}
+
+/// Brings the tables up to date, in one transaction. The caller holds the
+/// writer's lock.
+fn migrate(path: &Path, connection: &Connection) -> Result<(), JournalError> {
+    let fail = |error: rusqlite::Error| failed(path, &error);
+    for (step, sql) in (1..).zip(MIGRATIONS) {
+        if verify(path, connection)? == step {
+            let next = step + 1;
+            let sql = format!("BEGIN IMMEDIATE; {sql} PRAGMA user_version = {next}; COMMIT;");
+            connection.execute_batch(&sql).map_err(|error| {
+                let _ = connection.execute_batch("ROLLBACK");
+                fail(error)
+            })?;
+        }
+    }
+    verify(path, connection).map(drop)
+}
+
+/// Waits for the lock under which one process writes.
+pub(crate) fn writer_lock(path: &Path) -> Result<File, JournalError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".writer");
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&name)
+        .and_then(|file| file.lock().map(|()| file))
+        .map_err(|e| unavailable(path, &e))
 }
 
 fn sync_folder(path: &Path) -> Result<(), JournalError> {

@@ -1,89 +1,133 @@
 //! The thread that writes: it groups what is waiting into one transaction.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     thread::JoinHandle,
 };
 
 use rusqlite::Connection;
-use rustagents_core::{
-    ids::ThreadId,
-    journal::{Batch, Epoch, JournalError, Owner, Seq},
-};
-use tokio::sync::{mpsc, oneshot};
+use rustagents_core::journal::JournalError;
+use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::{batch, schema};
+use crate::schema::{self, Synchronous};
 
 /// How many jobs may wait before senders do.
 const QUEUE: usize = 256;
 
 /// How many jobs share a transaction at the most.
-const GROUP: usize = 64;
+const GROUP: usize = 256;
 
-type Reply<T> = oneshot::Sender<Result<T, JournalError>>;
+/// Something to be written inside the group's transaction.
+trait Job: Send {
+    /// Does it, or leaves nothing of it behind.
+    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Box<dyn Outcome>;
 
-/// Something to be written.
-pub(crate) enum Job {
-    Claim {
-        thread: ThreadId,
-        owner: Owner,
-        reply: Reply<Epoch>,
-    },
-    Append {
-        batch: Batch,
-        reply: Reply<Vec<Seq>>,
-    },
+    /// Tells that there is no transaction.
+    fn refuse(self: Box<Self>, failure: JournalError);
 }
 
 /// A job's outcome, told only once the transaction is durable.
-enum Outcome {
-    Claimed(Reply<Epoch>, Result<Epoch, JournalError>),
-    Appended(Reply<Vec<Seq>>, Result<Vec<Seq>, JournalError>),
+trait Outcome {
+    /// Tells it; `failure` is why the transaction is lost.
+    fn tell(self: Box<Self>, failure: Option<&JournalError>);
+}
+
+struct Task<T, F> {
+    work: F,
+    reply: oneshot::Sender<Result<T, JournalError>>,
+}
+
+struct Done<T> {
+    result: Result<T, JournalError>,
+    reply: oneshot::Sender<Result<T, JournalError>>,
+}
+
+impl<T, F> Job for Task<T, F>
+where
+    T: Send + 'static,
+    F: FnOnce(&Path, &Connection) -> Result<T, JournalError> + Send,
+{
+    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Box<dyn Outcome> {
+        let Self { work, reply } = *self;
+        let result = savepoint(path, connection, || work(path, connection));
+        Box::new(Done { result, reply })
+    }
+
+    fn refuse(self: Box<Self>, failure: JournalError) {
+        // A receiver that is gone does not need the news.
+        drop(self.reply.send(Err(failure)));
+    }
+}
+
+impl<T> Outcome for Done<T> {
+    fn tell(self: Box<Self>, failure: Option<&JournalError>) {
+        let result = match failure {
+            Some(failure) => self.result.and(Err(failure.clone())),
+            None => self.result,
+        };
+        drop(self.reply.send(result));
+    }
 }
 
 /// The handle of the writer thread, which starts at the first write.
 #[derive(Debug)]
 pub(crate) struct Writer {
     path: PathBuf,
+    synchronous: Synchronous,
+    written: Arc<Notify>,
     running: OnceLock<Running>,
 }
 
-#[derive(Debug)]
 struct Running {
-    jobs: Option<mpsc::Sender<Job>>,
+    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").finish_non_exhaustive()
+    }
+}
+
 impl Writer {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    /// A writer that rings `written` after each commit.
+    pub(crate) fn new(path: PathBuf, synchronous: Synchronous, written: Arc<Notify>) -> Self {
         Self {
             path,
+            synchronous,
+            written,
             running: OnceLock::new(),
         }
     }
 
-    /// Hands a job over and waits for its outcome. Once handed over, a job runs
-    /// to its end, whether somebody waits or not.
-    pub(crate) async fn run<T>(
+    /// Hands work over and waits for its outcome. Once handed over, it runs to its
+    /// end, whether somebody waits or not.
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
-        job: impl FnOnce(Reply<T>) -> Job,
+        work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (reply, outcome) = oneshot::channel();
         let gone = || schema::unavailable(&self.path, &"the writer is gone");
         let jobs = self.running().jobs.as_ref().ok_or_else(gone)?;
-        jobs.send(job(reply)).await.map_err(|_| gone())?;
+        let job = Box::new(Task { work, reply });
+        jobs.send(job).await.map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
     }
 
     fn running(&self) -> &Running {
         self.running.get_or_init(|| {
             let (jobs, queue) = mpsc::channel(QUEUE);
-            let path = self.path.clone();
+            let desk = Desk {
+                path: self.path.clone(),
+                synchronous: self.synchronous,
+                written: Arc::clone(&self.written),
+                store: None,
+            };
             let thread = std::thread::Builder::new()
                 .name("rag-journal".into())
-                .spawn(move || write_all(&path, queue))
+                .spawn(move || desk.write_all(queue))
                 .ok();
             // Without a thread the queue is dropped, and each job is told so.
             Running {
@@ -112,18 +156,12 @@ impl Drop for Writer {
     }
 }
 
-fn write_all(path: &Path, mut queue: mpsc::Receiver<Job>) {
-    let mut store = None;
-    let mut group = Vec::with_capacity(GROUP);
-    while let Some(first) = queue.blocking_recv() {
-        group.push(first);
-        while group.len() < GROUP
-            && let Ok(job) = queue.try_recv()
-        {
-            group.push(job);
-        }
-        write_group(path, &mut store, group.drain(..));
-    }
+/// What the writer thread works with.
+struct Desk {
+    path: PathBuf,
+    synchronous: Synchronous,
+    written: Arc<Notify>,
+    store: Option<Store>,
 }
 
 /// The open store: its connection, and the file whose lock serialises processes.
@@ -132,85 +170,70 @@ struct Store {
     lock: File,
 }
 
-fn write_group(path: &Path, store: &mut Option<Store>, jobs: impl Iterator<Item = Job>) {
-    let store = match begin(path, store) {
-        Ok(store) => store,
-        Err(failure) => return jobs.for_each(|job| job.refuse(&failure)),
-    };
-    let outcomes: Vec<_> = jobs
-        .map(|job| perform(path, &store.connection, job))
-        .collect();
-    let committed = store.connection.execute_batch("COMMIT");
-    if committed.is_err() {
-        let _ = store.connection.execute_batch("ROLLBACK");
-    }
-    let _ = store.lock.unlock();
-    let failure = committed
-        .map_err(|error| schema::failed(path, &error))
-        .err();
-    for outcome in outcomes {
-        outcome.tell(failure.as_ref());
-    }
-}
-
-fn begin<'a>(path: &Path, store: &'a mut Option<Store>) -> Result<&'a Store, JournalError> {
-    let store = match store {
-        Some(store) => {
-            store
-                .lock
-                .lock()
-                .map_err(|e| schema::unavailable(path, &e))?;
-            store
+impl Desk {
+    fn write_all(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+        let mut group = Vec::with_capacity(GROUP);
+        // Takes what is waiting when the last commit returned, and waits for no more.
+        while queue.blocking_recv_many(&mut group, GROUP) > 0 {
+            self.write_group(&mut group);
         }
-        None => store.insert(open(path)?),
-    };
-    store
-        .connection
-        .execute_batch("BEGIN IMMEDIATE")
-        .map_err(|error| {
+    }
+
+    fn write_group(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
+        let path = self.path.clone();
+        let store = match self.begin() {
+            Ok(store) => store,
+            Err(failure) => {
+                return jobs.drain(..).for_each(|job| job.refuse(failure.clone()));
+            }
+        };
+        let outcomes: Vec<_> = jobs
+            .drain(..)
+            .map(|job| job.perform(&path, &store.connection))
+            .collect();
+        let committed = run(&store.connection, "COMMIT");
+        if committed.is_err() {
+            let _ = run(&store.connection, "ROLLBACK");
+        }
+        let _ = store.lock.unlock();
+        let failure = committed.map_err(|error| schema::failed(&path, &error));
+        let failure = failure.err();
+        for outcome in outcomes {
+            outcome.tell(failure.as_ref());
+        }
+        self.written.notify_waiters();
+    }
+
+    fn begin(&mut self) -> Result<&Store, JournalError> {
+        let path = &self.path;
+        let slot = &mut self.store;
+        let store = match slot.take() {
+            Some(store) => {
+                let locked = store.lock.lock();
+                let store = slot.insert(store);
+                locked.map_err(|e| schema::unavailable(path, &e))?;
+                store
+            }
+            None => slot.insert(open(path, self.synchronous)?),
+        };
+        run(&store.connection, "BEGIN IMMEDIATE").map_err(|error| {
             let _ = store.lock.unlock();
             schema::failed(path, &error)
         })?;
-    Ok(store)
+        Ok(store)
+    }
 }
 
 /// Opens the store under the writer's lock, which stays held.
-fn open(path: &Path) -> Result<Store, JournalError> {
+fn open(path: &Path, synchronous: Synchronous) -> Result<Store, JournalError> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|e| schema::unavailable(path, &e))?;
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push(".writer");
-    let lock = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&name)
-        .and_then(|file| file.lock().map(|()| file))
-        .map_err(|e| schema::unavailable(path, &e))?;
+    let lock = schema::writer_lock(path)?;
     Ok(Store {
-        connection: schema::open_writer(path)?,
+        connection: schema::open_writer(path, synchronous)?,
         lock,
     })
-}
-
-fn perform(path: &Path, connection: &Connection, job: Job) -> Outcome {
-    match job {
-        Job::Claim {
-            thread,
-            owner,
-            reply,
-        } => {
-            let result = savepoint(path, connection, || {
-                batch::claim(path, connection, &thread, &owner)
-            });
-            Outcome::Claimed(reply, result)
-        }
-        Job::Append { batch, reply } => {
-            let result = savepoint(path, connection, || batch::append(path, connection, &batch));
-            Outcome::Appended(reply, result)
-        }
-    }
 }
 
 /// Keeps what `work` wrote only if it succeeds; its neighbours stay untouched.
@@ -219,11 +242,7 @@ fn savepoint<T>(
     connection: &Connection,
     work: impl FnOnce() -> Result<T, JournalError>,
 ) -> Result<T, JournalError> {
-    let run = |sql: &str| {
-        connection
-            .execute_batch(sql)
-            .map_err(|e| schema::failed(path, &e))
-    };
+    let run = |sql| run(connection, sql).map_err(|e| schema::failed(path, &e));
     run("SAVEPOINT job")?;
     let result = work();
     if result.is_err() {
@@ -233,31 +252,6 @@ fn savepoint<T>(
     result
 }
 
-impl Job {
-    fn refuse(self, failure: &JournalError) {
-        match self {
-            Self::Claim { reply, .. } => drop(reply.send(Err(failure.clone()))),
-            Self::Append { reply, .. } => drop(reply.send(Err(failure.clone()))),
-        }
-    }
-}
-
-impl Outcome {
-    fn tell(self, failure: Option<&JournalError>) {
-        // A receiver that is gone does not need the news.
-        match self {
-            Self::Claimed(reply, result) => drop(reply.send(verdict(result, failure))),
-            Self::Appended(reply, result) => drop(reply.send(verdict(result, failure))),
-        }
-    }
-}
-
-fn verdict<T>(
-    result: Result<T, JournalError>,
-    failure: Option<&JournalError>,
-) -> Result<T, JournalError> {
-    match failure {
-        Some(failure) => result.and(Err(failure.clone())),
-        None => result,
-    }
+fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
 }

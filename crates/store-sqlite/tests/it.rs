@@ -12,9 +12,9 @@ use std::{fs, path::Path, time::Duration};
 
 use rustagents_core::{
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
-    journal::{Author, Batch, Chain, Entry, FORMAT, Journal, JournalError, Owner, Place, kind},
+    journal::{Author, Batch, Chain, Entry, Journal, JournalError, Owner, Place, Select, kind},
 };
-use rustagents_store_sqlite::SqliteJournal;
+use rustagents_store_sqlite::{SqliteJournal, Synchronous};
 
 fn thread(name: &str) -> ThreadId {
     ThreadId::new(name).unwrap()
@@ -94,7 +94,7 @@ async fn a_second_handle_reads_what_the_first_wrote_and_is_kept_out_of_its_threa
         .append(fact(&name, claim.epoch, "k", "{}"))
         .await
         .unwrap();
-    assert_eq!(second.read(&name, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(second.read(&name, Select::all()).await.unwrap().len(), 1);
     let error = second.claim(&name, Owner::default()).await.unwrap_err();
     assert!(
         matches!(
@@ -128,7 +128,7 @@ async fn a_dropped_append_still_runs_to_its_end() {
     drop(claim);
     drop(journal);
     let journal = SqliteJournal::open(&path).unwrap();
-    assert_eq!(journal.read(&name, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(journal.read(&name, Select::all()).await.unwrap().len(), 1);
 }
 
 async fn futures_poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
@@ -147,7 +147,13 @@ async fn opening_and_reading_make_nothing() {
     let path = folder.path().join("sub/journal.db");
     let journal = SqliteJournal::open(&path).unwrap();
     assert!(!SqliteJournal::exists(&path).unwrap());
-    assert!(journal.read(&thread("t"), 0, 10).await.unwrap().is_empty());
+    assert!(
+        journal
+            .read(&thread("t"), Select::all())
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(journal.owner(&thread("t")).await.unwrap(), None);
     drop(journal);
     assert!(files(folder.path()).is_empty());
@@ -169,7 +175,7 @@ async fn foreign_and_newer_files_are_refused_untouched() {
     drop(journal);
     rusqlite::Connection::open(&newer)
         .unwrap()
-        .execute_batch("PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute_batch("PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE)")
         .unwrap();
     let before = files(folder.path());
     for path in [&text, &other] {
@@ -181,8 +187,8 @@ async fn foreign_and_newer_files_are_refused_untouched() {
         matches!(
             error,
             JournalError::Newer {
-                found: 2,
-                supported: 1,
+                found: 3,
+                supported: 2,
                 ..
             }
         ),
@@ -215,13 +221,17 @@ async fn a_damaged_store_is_a_typed_error_that_names_the_place() {
         .execute_batch("UPDATE records SET body = x'ff' WHERE seq = 2")
         .unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
-    let error = journal.read(&name, 0, 10).await.unwrap_err();
+    let error = journal.read(&name, Select::all()).await.unwrap_err();
     assert!(
         matches!(&error, JournalError::Corrupt { place, .. } if place == "record 2"),
         "{error:?}"
     );
     assert_eq!(
-        journal.read(&name, 0, 1).await.unwrap().len(),
+        journal
+            .read(&name, Select::all().limit(1))
+            .await
+            .unwrap()
+            .len(),
         1,
         "the rest stays readable"
     );
@@ -230,7 +240,7 @@ async fn a_damaged_store_is_a_typed_error_that_names_the_place() {
     bytes[4_096..].fill(0x5a);
     fs::write(&path, bytes).unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
-    let error = journal.read(&name, 0, 10).await.unwrap_err();
+    let error = journal.read(&name, Select::all()).await.unwrap_err();
     assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
 }
 
@@ -276,7 +286,7 @@ async fn many_threads_share_the_writer_and_lose_nothing() {
     tasks.join_all().await;
     for index in 0..12 {
         let records = journals[0]
-            .read(&thread(&format!("t{index}")), 0, 100)
+            .read(&thread(&format!("t{index}")), Select::all())
             .await
             .unwrap();
         assert_eq!(records.len(), 20);
@@ -294,7 +304,13 @@ async fn what_a_crash_left_of_making_the_store_is_no_store_and_in_nobodys_way() 
     }
     assert!(!SqliteJournal::exists(&path).unwrap());
     let journal = SqliteJournal::open(&path).unwrap();
-    assert!(journal.read(&thread("t"), 0, 10).await.unwrap().is_empty());
+    assert!(
+        journal
+            .read(&thread("t"), Select::all())
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let claim = journal.claim(&thread("t"), Owner::default()).await.unwrap();
     assert_eq!(claim.epoch, 1);
     assert!(!folder.path().join("journal.db.new").exists());
@@ -318,7 +334,7 @@ async fn a_check_finds_damage_that_reading_a_thread_does_not_meet() {
         .await
         .unwrap();
     let health = journal.check(PATIENCE).await.unwrap().unwrap();
-    assert_eq!((health.format, health.is_complete), (FORMAT, true));
+    assert_eq!((health.version, health.is_complete), (2, true));
     drop((claim, journal));
 
     // The last page is of a table that the thread's records are not in.
@@ -327,7 +343,7 @@ async fn a_check_finds_damage_that_reading_a_thread_does_not_meet() {
     bytes[size - 4096..].fill(0xa5);
     fs::write(&path, bytes).unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
-    assert_eq!(journal.read(&name, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(journal.read(&name, Select::all()).await.unwrap().len(), 1);
     let error = journal.check(PATIENCE).await.unwrap_err();
     assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
 }
@@ -351,5 +367,143 @@ async fn a_check_ends_when_its_time_is_up_and_the_store_stays_readable() {
     }
     let health = journal.check(Duration::ZERO).await.unwrap().unwrap();
     assert!(!health.is_complete);
-    assert_eq!(journal.read(&name, 0, 10).await.unwrap().len(), 10);
+    assert_eq!(
+        journal
+            .read(&name, Select::all().limit(10))
+            .await
+            .unwrap()
+            .len(),
+        10
+    );
+}
+
+/// A store with the tables of version 1.
+fn old_store(path: &Path) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/journal/sqlite-1.sql");
+    let store = rusqlite::Connection::open(path).unwrap();
+    store
+        .execute_batch(&fs::read_to_string(fixture).unwrap())
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_bring_an_older_store_up_to_date_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    old_store(&path);
+    let name = thread("ticket-7");
+    let reads = (0..8).map(|index| {
+        let (journal, name) = (SqliteJournal::open(&path).unwrap(), name.clone());
+        tokio::spawn(async move {
+            if index % 2 == 0 {
+                let other = thread(&format!("new-{index}"));
+                journal.claim(&other, Owner::default()).await.unwrap();
+            }
+            let records = journal.read(&name, Select::all()).await.unwrap();
+            let messages = journal.messages(&name, 0, 100).await.unwrap();
+            (records.len(), messages.len())
+        })
+    });
+    for read in reads {
+        assert_eq!(read.await.unwrap(), (20, 8));
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_brought_up_to_date_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    old_store(&path);
+    let broken = rusqlite::Connection::open(&path).unwrap();
+    broken.execute_batch("CREATE TABLE removed(x)").unwrap();
+    drop(broken);
+    let journal = SqliteJournal::open(&path).unwrap();
+    let error = journal.read(&thread("ticket-7"), Select::all()).await;
+    let error = error.unwrap_err();
+    assert!(
+        matches!(error, JournalError::Unavailable { .. }),
+        "{error:?}"
+    );
+    let store = rusqlite::Connection::open(&path).unwrap();
+    let left: (u32, u32) = store
+        .query_row(
+            "SELECT (SELECT count(*) FROM messages), user_version FROM pragma_user_version",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!(left, (17, 1));
+}
+
+#[tokio::test]
+async fn what_another_process_writes_is_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let (writer, watcher) = (
+        SqliteJournal::open(&path).unwrap(),
+        SqliteJournal::open(&path).unwrap(),
+    );
+    let name = thread("t");
+    for number in 1..=3 {
+        let heard = watcher.changed(&name, number - 1);
+        let write = async {
+            let claim = writer.claim(&name, Owner::default()).await.unwrap();
+            let write = fact(&name, claim.epoch, &format!("k{number}"), "{}");
+            writer.append(write).await.unwrap();
+        };
+        let (heard, ()) = tokio::join!(heard, write);
+        assert_eq!(heard.unwrap(), number);
+    }
+}
+
+#[tokio::test]
+async fn a_store_without_fsync_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut number = 0;
+    rustagents_testkit::contract::journal(|| {
+        number += 1;
+        let path = folder.path().join(format!("{number}.db"));
+        async move { SqliteJournal::open_with(path, Synchronous::Normal).unwrap() }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_thread_whose_owner_hangs_is_taken_over_and_claimed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let (hung, other) = (
+        SqliteJournal::open(&path).unwrap(),
+        SqliteJournal::open(&path).unwrap(),
+    );
+    let name = thread("t");
+    let first = hung.claim(&name, Owner::default()).await.unwrap();
+    let second = other.take_over(&name, Owner::default()).await.unwrap();
+    assert_eq!(second.epoch, 2);
+    let error = hung.claim(&name, Owner::default()).await.unwrap_err();
+    assert!(matches!(error, JournalError::Busy { .. }), "{error:?}");
+    drop(second);
+    assert_eq!(other.owner(&name).await.unwrap(), None);
+    // The first one still holds a lock, which does not count any more.
+    let third = other.claim(&name, Owner::default()).await.unwrap();
+    assert_eq!(third.epoch, 3);
+    drop((first, third));
+    assert_eq!(hung.claim(&name, Owner::default()).await.unwrap().epoch, 4);
+}
+
+#[tokio::test]
+async fn a_reference_to_nothing_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    old_store(&path);
+    let store = rusqlite::Connection::open(&path).unwrap();
+    store
+        .execute_batch("PRAGMA foreign_keys = off; DELETE FROM chains WHERE id = 2")
+        .unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let error = journal.check(Duration::from_secs(10)).await.unwrap_err();
+    assert!(
+        matches!(&error, JournalError::Corrupt { reason, .. } if reason.contains("`chains`")),
+        "{error:?}"
+    );
 }

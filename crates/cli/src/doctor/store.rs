@@ -51,10 +51,10 @@ async fn whole(path: &Path, journal: &SqliteJournal) -> Check {
     match journal.check(PATIENCE).await {
         Err(error) => broken(error),
         Ok(Some(health)) if health.is_complete => {
-            let format = health.format;
+            let version = health.version;
             Check::ok(
                 NAME,
-                format!("`{shown}` has format {format}, and no damage"),
+                format!("`{shown}` has tables of version {version}, and no damage"),
             )
         }
         Ok(Some(_)) => {

@@ -7,7 +7,7 @@ use std::{
 
 use rustagents_core::{
     ids::ThreadId,
-    journal::{Journal, JournalError},
+    journal::{Journal, JournalError, ThreadQuery},
 };
 use rustagents_runtime::{ThreadView, inspect};
 

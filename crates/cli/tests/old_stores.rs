@@ -1,0 +1,58 @@
+//! What earlier versions wrote is found again, and goes on.
+
+use std::{fs, path::Path};
+
+use crate::bench::{Desk, approvals};
+
+/// A store as an earlier version left it, made on the desk.
+fn old_store(desk: &Desk) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/journal/sqlite-1.sql");
+    let folder = desk.path().canonicalize().unwrap();
+    let sql = fs::read_to_string(fixture).unwrap();
+    let sql = sql.replace("@DESK@", folder.to_str().unwrap());
+    fs::create_dir_all(folder.join(".rustagents")).unwrap();
+    let store = rusqlite::Connection::open(folder.join(".rustagents/journal.db")).unwrap();
+    store.execute_batch(&sql).unwrap();
+}
+
+#[test]
+fn the_threads_of_an_older_store_are_listed_and_their_tables_brought_up_to_date() {
+    let desk = Desk::new();
+    old_store(&desk);
+    let listed = desk.rag(&["threads"]);
+    assert_eq!(listed.status, Some(0), "{listed:?}");
+    let lines: Vec<_> = listed.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].starts_with("ticket-7  suspended"), "{lines:?}");
+    assert!(lines[1].starts_with("ticket-8  completed"), "{lines:?}");
+    assert_eq!(desk.journal("PRAGMA user_version"), ["2"]);
+    let checked = desk.rag(&["doctor"]);
+    assert_eq!(checked.status, Some(0), "{checked:?}");
+}
+
+#[test]
+fn a_run_that_an_older_version_suspended_goes_on() {
+    let desk = Desk::new();
+    old_store(&desk);
+    let waiting = desk.rag(&["resume", "ticket-7", "--json"]);
+    assert_eq!(waiting.status, Some(3), "{waiting:?}");
+    let mut arguments = vec!["resume".to_owned(), "ticket-7".into(), "--json".into()];
+    arguments.extend(approvals(&waiting));
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let done = desk.rag(&arguments);
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_eq!(
+        done.json()["usage"]["model_calls"],
+        8,
+        "what was recorded is not asked again"
+    );
+    let again = desk.rag(&[
+        "run",
+        ".",
+        "--thread",
+        "ticket-8",
+        "--input",
+        "Please refund B-2002",
+    ]);
+    assert_eq!(again.status, Some(0), "{again:?}");
+}

@@ -1,0 +1,363 @@
+//! Whole threads, inside the writer's transaction: claiming, copying, installing,
+//! compacting and removing them.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use rusqlite::{Connection, OptionalExtension, params};
+use rustagents_core::{
+    digest::Digest,
+    ids::ThreadId,
+    journal::{Compaction, Epoch, JournalError, Owner, Seq, ThreadImage, mention},
+};
+
+use crate::{
+    batch::{self, Target, ThreadRow},
+    schema::failed,
+};
+
+/// Which of a thread's lock files counts. A take-over goes on to the next one.
+pub(crate) type Lock = u32;
+
+/// What became of a claim.
+pub(crate) enum Claimed {
+    /// The thread is at this epoch now.
+    At(Epoch),
+    /// Another lock counts; nothing was written.
+    OtherLock(Lock),
+}
+
+/// Counts the thread's epoch up, making the thread if it is new. The claimant
+/// holds the lock `held`, which is the one that counts, or the next if the thread
+/// is taken over.
+pub(crate) fn claim(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+    owner: &Owner,
+    held: Lock,
+    takes_over: bool,
+) -> Result<Claimed, JournalError> {
+    let fail = |error: rusqlite::Error| failed(path, &error);
+    let owner = serde_json::to_string(owner).map_err(|error| JournalError::Encode {
+        reason: error.to_string(),
+    })?;
+    let counts: Option<Lock> = connection
+        .prepare_cached("SELECT lock FROM threads WHERE name = ?1")
+        .and_then(|mut find| {
+            find.query_row([thread.as_str()], |row| row.get(0))
+                .optional()
+        })
+        .map_err(fail)?;
+    let expected = if takes_over {
+        held.checked_sub(1)
+    } else {
+        Some(held)
+    };
+    match counts {
+        // A new thread takes whatever lock its first owner holds.
+        None => {
+            make(connection, thread, 0, &owner).map_err(fail)?;
+        }
+        Some(lock) if Some(lock) != expected => return Ok(Claimed::OtherLock(lock)),
+        Some(_) => {}
+    }
+    connection
+        .prepare_cached(
+            "UPDATE threads SET epoch = epoch + 1, lock = ?2, owner = ?3, updated_at = ?4
+              WHERE name = ?1 RETURNING epoch",
+        )
+        .and_then(|mut claim| {
+            let row = params![thread.as_str(), held, owner, now_ms()];
+            claim.query_row(row, |row| row.get(0))
+        })
+        .map(Claimed::At)
+        .map_err(fail)
+}
+
+/// Makes a thread in a family of its own; its epoch follows those that were used.
+fn make(
+    connection: &Connection,
+    thread: &ThreadId,
+    epoch: Epoch,
+    owner: &str,
+) -> rusqlite::Result<ThreadRow> {
+    connection
+        .prepare_cached(
+            "INSERT INTO threads(id, name, family, epoch, lock, owner, last_seq, last_place,
+                                 created_at, updated_at)
+             SELECT id, ?1, id, max(?2, (SELECT epoch FROM removed)), 0, ?3, 0, 0, ?4, ?4
+               FROM (SELECT 1 + coalesce(max(max(id), max(family)), 0) AS id FROM threads)
+             RETURNING id, family, epoch, last_seq, last_place",
+        )?
+        .query_row(
+            params![thread.as_str(), epoch, owner, now_ms()],
+            ThreadRow::read,
+        )
+}
+
+/// The store's clock, for the rows that people list; nothing is ordered by it.
+fn now_ms() -> i64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn free(path: &Path, connection: &Connection, thread: &ThreadId) -> Result<(), JournalError> {
+    match batch::find(connection, thread).map_err(|e| failed(path, &e))? {
+        None => Ok(()),
+        Some(_) => Err(JournalError::ThreadExists {
+            thread: thread.clone(),
+        }),
+    }
+}
+
+/// Makes `to` of the records of `from` up to `upto`, in the same family.
+pub(crate) fn copy(
+    path: &Path,
+    connection: &Connection,
+    from: &ThreadId,
+    to: &ThreadId,
+    upto: Option<Seq>,
+) -> Result<(), JournalError> {
+    let source = batch::known(path, connection, from)?;
+    free(path, connection, to)?;
+    copy_rows(connection, &source, to, upto).map_err(|e| failed(path, &e))
+}
+
+fn copy_rows(
+    connection: &Connection,
+    source: &ThreadRow,
+    to: &ThreadId,
+    upto: Option<Seq>,
+) -> rusqlite::Result<()> {
+    let copy = make(connection, to, source.epoch, "{}")?.id;
+    let upto = upto.unwrap_or(source.last_seq).min(source.last_seq);
+    connection.execute(
+        "INSERT INTO chains(thread, branch, namespace)
+         SELECT ?2, branch, namespace FROM chains
+          WHERE id IN (SELECT chain FROM records WHERE thread = ?1 AND seq <= ?3)
+          ORDER BY id",
+        params![source.id, copy, upto],
+    )?;
+    connection.execute(
+        "INSERT INTO records(thread, seq, chain, parent, branch, key, kind, version, run, attempt,
+                             epoch, at, effect, digest, body, content)
+         SELECT ?2, r.seq, n.id, r.parent, r.branch, r.key, r.kind, r.version, r.run, r.attempt,
+                r.epoch, r.at, r.effect, r.digest, r.body, r.content
+           FROM records r
+           JOIN chains c ON c.id = r.chain
+           JOIN chains n ON n.thread = ?2 AND n.branch = c.branch AND n.namespace = c.namespace
+          WHERE r.thread = ?1 AND r.seq <= ?3
+          ORDER BY r.seq",
+        params![source.id, copy, upto],
+    )?;
+    connection.execute(
+        "INSERT INTO messages(thread, place, name, body, content)
+         SELECT ?2, place, name, body, content FROM messages WHERE thread = ?1 ORDER BY place",
+        params![source.id, copy],
+    )?;
+    connection.execute(
+        "UPDATE threads SET family = ?2, last_seq = coalesce(r.seq, 0), last_place = ?3,
+                            updated_at = coalesce(r.at, updated_at)
+           FROM (SELECT max(seq) AS seq, at FROM records WHERE thread = ?1) r
+          WHERE id = ?1",
+        params![copy, source.family, source.last_place],
+    )?;
+    find_heads(connection, copy)
+}
+
+/// Sets the head of each chain of a thread to its last commit, and forgets chains
+/// without records.
+fn find_heads(connection: &Connection, thread: i64) -> rusqlite::Result<()> {
+    connection.execute(
+        "DELETE FROM chains
+          WHERE thread = ?1 AND id NOT IN (SELECT chain FROM records WHERE thread = ?1)",
+        [thread],
+    )?;
+    connection
+        .execute(
+            "UPDATE chains SET head = h.head
+               FROM (SELECT chain, max(CASE WHEN key IS NULL THEN seq END) AS head
+                       FROM records WHERE thread = ?1 GROUP BY chain) h
+              WHERE h.chain = chains.id",
+            [thread],
+        )
+        .map(drop)
+}
+
+/// Makes the thread that `image` shows.
+pub(crate) fn install(
+    path: &Path,
+    connection: &Connection,
+    image: &ThreadImage,
+) -> Result<(), JournalError> {
+    free(path, connection, &image.thread)?;
+    let row = make(connection, &image.thread, image.epoch, "{}").map_err(|e| failed(path, &e))?;
+    let mut target = Target::new(path, connection, row);
+    target.install(image)
+}
+
+/// Writes the batch, drops records, and collects what nobody mentions then.
+pub(crate) fn compact(
+    path: &Path,
+    connection: &Connection,
+    compaction: &Compaction,
+) -> Result<Vec<Seq>, JournalError> {
+    let seqs = batch::append(path, connection, &compaction.batch)?;
+    let thread = batch::known(path, connection, &compaction.batch.thread)?;
+    let fail = |error: rusqlite::Error| failed(path, &error);
+    for range in &compaction.drop {
+        let bound = |seq: Seq| i64::try_from(seq).unwrap_or(i64::MAX);
+        connection
+            .execute(
+                "DELETE FROM records WHERE thread = ?1 AND seq BETWEEN ?2 AND ?3",
+                params![thread.id, bound(*range.start()), bound(*range.end())],
+            )
+            .map_err(fail)?;
+    }
+    find_heads(connection, thread.id).map_err(fail)?;
+    let mut mentioned = Mentioned::default();
+    mentioned.read(connection, Bodies::Records, "r.thread", thread.id)?;
+    collect_messages(connection, thread.id, &mentioned).map_err(fail)?;
+    collect_contents(path, connection, thread.family)?;
+    Ok(seqs)
+}
+
+/// Removes a thread, and what only it mentioned.
+pub(crate) fn remove(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+    epoch: Epoch,
+) -> Result<(), JournalError> {
+    let row = batch::known(path, connection, thread)?;
+    batch::check_epoch(thread, epoch, &row)?;
+    for sql in [
+        "DELETE FROM records WHERE thread = ?1",
+        "DELETE FROM chains WHERE thread = ?1",
+        "DELETE FROM messages WHERE thread = ?1",
+        "DELETE FROM threads WHERE id = ?1",
+    ] {
+        let removed = connection.execute(sql, [row.id]);
+        removed.map_err(|error| failed(path, &error))?;
+    }
+    connection
+        .execute("UPDATE removed SET epoch = max(epoch, ?1)", [epoch])
+        .map_err(|error| failed(path, &error))?;
+    collect_contents(path, connection, row.family)
+}
+
+/// The strings and digests that stand in stored bodies.
+#[derive(Default)]
+struct Mentioned {
+    strings: HashSet<String>,
+    digests: BTreeSet<Digest>,
+}
+
+#[derive(Clone, Copy)]
+enum Bodies {
+    Records,
+    Messages,
+}
+
+impl Bodies {
+    fn sql(self, of: &str) -> String {
+        let (table, place) = match self {
+            Self::Records => ("records", "r.seq"),
+            Self::Messages => ("messages", "r.name"),
+        };
+        format!(
+            "SELECT {place}, coalesce(r.body, c.bytes), r.content FROM {table} r
+               JOIN threads t ON t.id = r.thread
+               LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
+              WHERE {of} = ?1"
+        )
+    }
+}
+
+impl Mentioned {
+    /// Reads the bodies of the rows whose column `of` is `number`.
+    fn read(
+        &mut self,
+        connection: &Connection,
+        bodies: Bodies,
+        of: &str,
+        number: i64,
+    ) -> Result<(), JournalError> {
+        let broken = |reason: &dyn std::fmt::Display| JournalError::Corrupt {
+            place: "a body that is kept".into(),
+            reason: reason.to_string(),
+        };
+        let mut statement = connection
+            .prepare_cached(&bodies.sql(of))
+            .map_err(|e| broken(&e))?;
+        let mut rows = statement.query([number]).map_err(|e| broken(&e))?;
+        while let Some(row) = rows.next().map_err(|e| broken(&e))? {
+            let body: Vec<u8> = row.get(1).map_err(|e| broken(&e))?;
+            let body = String::from_utf8(body).map_err(|e| broken(&e))?;
+            let content: Option<Vec<u8>> = row.get(2).map_err(|e| broken(&e))?;
+            let content = content.and_then(|bytes| Digest::from_bytes(&bytes));
+            self.digests.extend(content);
+            mention::strings(&body, &mut |text| {
+                mention::digests(text, &mut |digest| {
+                    self.digests.insert(digest);
+                });
+                if !self.strings.contains(text) {
+                    self.strings.insert(text.to_owned());
+                }
+            })
+            .map_err(|e| broken(&e))?;
+        }
+        Ok(())
+    }
+}
+
+fn collect_messages(
+    connection: &Connection,
+    thread: i64,
+    mentioned: &Mentioned,
+) -> rusqlite::Result<()> {
+    let mut names = connection.prepare_cached("SELECT name FROM messages WHERE thread = ?1")?;
+    let names = names.query_map([thread], |row| row.get::<_, String>(0))?;
+    let names: Vec<_> = names.collect::<rusqlite::Result<_>>()?;
+    let mut remove =
+        connection.prepare_cached("DELETE FROM messages WHERE thread = ?1 AND name = ?2")?;
+    for name in names {
+        if !mentioned.strings.contains(&name) {
+            remove.execute(params![thread, name])?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the contents of a family that none of its threads mentions.
+fn collect_contents(path: &Path, connection: &Connection, family: i64) -> Result<(), JournalError> {
+    let fail = |error: rusqlite::Error| failed(path, &error);
+    let mut stored = connection
+        .prepare_cached("SELECT digest FROM contents WHERE family = ?1")
+        .map_err(fail)?;
+    let stored = stored.query_map([family], |row| row.get::<_, Vec<u8>>(0));
+    let stored = stored.and_then(Iterator::collect::<rusqlite::Result<Vec<_>>>);
+    let stored = stored.map_err(fail)?;
+    if stored.is_empty() {
+        return Ok(());
+    }
+    let mut mentioned = Mentioned::default();
+    mentioned.read(connection, Bodies::Records, "t.family", family)?;
+    mentioned.read(connection, Bodies::Messages, "t.family", family)?;
+    let mut remove = connection
+        .prepare_cached("DELETE FROM contents WHERE family = ?1 AND digest = ?2")
+        .map_err(fail)?;
+    for digest in stored {
+        let known = Digest::from_bytes(&digest);
+        if known.is_none_or(|digest| !mentioned.digests.contains(&digest)) {
+            remove.execute(params![family, digest]).map_err(fail)?;
+        }
+    }
+    Ok(())
+}
