@@ -8,6 +8,8 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod items;
+
 use std::{fs, path::Path, time::Duration};
 
 use rustagents_core::{

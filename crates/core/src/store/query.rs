@@ -10,6 +10,9 @@ pub const MAX_PAGE: usize = 1_000;
 /// The most items that are looked at for one page.
 pub const MAX_SCAN: usize = 10_000;
 
+/// The most bytes of values that are looked at for one page, but for the last.
+pub const SCAN_BYTES: usize = 64 << 20;
+
 /// A page ends with the item that brings its values to as many bytes.
 pub const PAGE_BYTES: usize = 8 << 20;
 
@@ -132,6 +135,7 @@ pub struct Scan {
     items: Vec<Item>,
     last: Option<Address>,
     seen: usize,
+    seen_bytes: usize,
     bytes: usize,
 }
 
@@ -147,18 +151,21 @@ impl Scan {
             items: Vec::new(),
             last: None,
             seen: 0,
+            seen_bytes: 0,
             bytes: 0,
         })
     }
 
     /// Whether no more items should be offered.
     pub fn is_full(&self) -> bool {
-        self.items.len() >= self.query.limit || self.seen >= MAX_SCAN || self.bytes >= PAGE_BYTES
+        let looked = self.seen >= MAX_SCAN || self.seen_bytes >= SCAN_BYTES;
+        looked || self.items.len() >= self.query.limit || self.bytes >= PAGE_BYTES
     }
 
     /// Takes the item, whose value has `bytes`, if it is among those looked for.
     pub fn offer(&mut self, item: Cow<'_, Item>, bytes: usize) {
         self.seen += 1;
+        self.seen_bytes = self.seen_bytes.saturating_add(bytes);
         self.last = Some(item.address.clone());
         if self.query.matches(&item) {
             self.bytes = self.bytes.saturating_add(bytes);
@@ -245,10 +252,10 @@ impl NamespaceQuery {
     ///
     /// # Errors
     /// [`StoreError::Malformed`], and what `first` says.
-    pub fn page(
+    pub fn page<E: From<StoreError>>(
         &self,
-        mut first: impl FnMut(&str) -> Result<Option<NamespacePath>, StoreError>,
-    ) -> Result<NamespacePage, StoreError> {
+        mut first: impl FnMut(&str) -> Result<Option<NamespacePath>, E>,
+    ) -> Result<NamespacePage, E> {
         self.check()?;
         let mut page = NamespacePage::default();
         let mut from = match &self.after {
