@@ -1,16 +1,19 @@
-//! The in-memory journal with its fault-injecting wrapper, and the application
-//! store in memory and in files.
+//! The in-memory journal, the fault-injecting journal wrapper, and what other
+//! backends are made of.
 //!
-//! Reading order: `thread` (what one thread allows and holds), [`memory`], then (in builds with debug assertions) [`fault`]; [`items`] stands alone.
+//! Reading order: [`thread`] (what one thread allows and holds), [`memory`], then (in builds with debug assertions) [`fault`]; [`items`] stands alone; [`names`] and [`locks`] for backends that keep files.
 //!
-//! Invariant: this crate knows no machine and no provider, and no file outside of
-//! `items::file`.
+//! Invariant: this crate knows no machine and no provider, and of files only locks,
+//! and `items::file`.
 
 #[cfg(debug_assertions)]
 pub mod fault;
 pub mod items;
+pub mod locks;
 pub mod memory;
-mod thread;
+pub mod names;
+pub mod thread;
 
 pub use items::{FileStore, MemoryStore};
 pub use memory::MemoryJournal;
+pub use thread::Thread;

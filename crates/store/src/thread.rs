@@ -1,22 +1,31 @@
 //! One thread as it stands: what a batch is checked against, and what is read.
+//!
+//! A model in memory, for backends that hold whole threads. [`Thread::check`] says
+//! whether a batch may be written. Then either [`Thread::write`] takes it in, or a
+//! backend with a log of its own places the records ([`Thread::place`]), writes
+//! them down, and takes them in with [`Thread::extend`], as it does when it reads
+//! its log back.
 
-use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc};
+mod check;
+mod compact;
 
-use foldhash::{HashMap, HashSet};
+use std::{collections::BTreeMap, sync::Arc};
+
+use foldhash::HashMap;
 use rustagents_core::{
-    digest::Digest,
     ids::{Branch, FactKey, MessageId, ThreadId},
     journal::{
-        Author, Batch, Chain, Compaction, Entry, Epoch, JournalError, Place, PlacedMessage, Record,
-        Select, Seq, ThreadImage, ThreadRow, mention,
+        Batch, Chain, Entry, Epoch, JournalError, Place, PlacedMessage, Record, Select, Seq,
+        ThreadImage, ThreadRow,
     },
     message::Message,
 };
 
 /// Records, messages and heads of one thread. Contents belong to its family.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Thread {
-    pub(crate) epoch: Epoch,
+pub struct Thread {
+    /// How often it was claimed.
+    pub epoch: Epoch,
     last_seq: Seq,
     updated_at_ms: u64,
     /// By place; after a compaction there are gaps.
@@ -28,9 +37,23 @@ pub(crate) struct Thread {
     message_ids: HashMap<MessageId, u64>,
 }
 
+/// What a thread remembers beside its records and messages. They may be gone by
+/// now: places are not given twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// How often it was claimed.
+    pub epoch: Epoch,
+    /// The highest place that a record ever had.
+    pub last_seq: Seq,
+    /// The highest place that a message ever had.
+    pub last_place: u64,
+    /// When it was last written to, by the writer's clock.
+    pub updated_at_ms: u64,
+}
+
 impl Thread {
     /// A thread without records, which was claimed `epoch` times.
-    pub(crate) fn at(epoch: Epoch) -> Self {
+    pub fn at(epoch: Epoch) -> Self {
         Self {
             epoch,
             ..Self::default()
@@ -38,7 +61,10 @@ impl Thread {
     }
 
     /// The thread that `image` shows.
-    pub(crate) fn of(image: ThreadImage) -> Result<Self, JournalError> {
+    ///
+    /// # Errors
+    /// [`JournalError::Malformed`] if its records are not in order.
+    pub fn of(image: ThreadImage) -> Result<Self, JournalError> {
         let mut thread = Self::at(image.epoch);
         for message in image.messages {
             thread.add_message(message);
@@ -49,8 +75,11 @@ impl Thread {
         Ok(thread)
     }
 
-    /// The records up to `upto`, and all messages.
-    pub(crate) fn copy(&self, upto: Option<Seq>) -> Result<Self, JournalError> {
+    /// A thread of the records up to `upto`, and of all messages.
+    ///
+    /// # Errors
+    /// None that a thread made by these methods could have.
+    pub fn copy(&self, upto: Option<Seq>) -> Result<Self, JournalError> {
         let mut copy = Self {
             last_place: self.last_place,
             messages: self.messages.clone(),
@@ -64,11 +93,45 @@ impl Thread {
         Ok(copy)
     }
 
-    pub(crate) fn last_seq(&self) -> Seq {
+    /// The place of the last record; 0 if there was none yet.
+    pub fn last_seq(&self) -> Seq {
         self.last_seq
     }
 
-    pub(crate) fn row(&self, thread: &ThreadId) -> ThreadRow {
+    /// What is remembered beside records and messages.
+    pub fn marks(&self) -> Marks {
+        Marks {
+            epoch: self.epoch,
+            last_seq: self.last_seq,
+            last_place: self.last_place,
+            updated_at_ms: self.updated_at_ms,
+        }
+    }
+
+    /// Remembers `marks`, after the records and messages were put back.
+    ///
+    /// # Errors
+    /// [`JournalError::Malformed`] if a place is higher than they say.
+    pub fn restore(&mut self, marks: &Marks) -> Result<(), JournalError> {
+        if marks.last_seq < self.last_seq || marks.last_place < self.last_place {
+            return Err(JournalError::Malformed {
+                rule: "no place is higher than the highest one",
+            });
+        }
+        self.epoch = marks.epoch;
+        self.last_seq = marks.last_seq;
+        self.last_place = marks.last_place;
+        self.updated_at_ms = marks.updated_at_ms;
+        Ok(())
+    }
+
+    /// All records, in order.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// The thread as a list shows it.
+    pub fn row(&self, thread: &ThreadId) -> ThreadRow {
         ThreadRow {
             thread: thread.clone(),
             epoch: self.epoch,
@@ -77,13 +140,15 @@ impl Thread {
         }
     }
 
-    pub(crate) fn messages(&self, after: u64, limit: usize) -> &[PlacedMessage] {
+    /// Up to `limit` messages after the place `after`.
+    pub fn messages(&self, after: u64, limit: usize) -> &[PlacedMessage] {
         let from = self.messages.partition_point(|(place, _)| *place <= after);
         let later = self.messages.get(from..).unwrap_or_default();
         later.get(..limit.min(later.len())).unwrap_or_default()
     }
 
-    pub(crate) fn select(&self, select: &Select) -> Vec<Record> {
+    /// The records that `select` asks for.
+    pub fn select(&self, select: &Select) -> Vec<Record> {
         let from = self.records.partition_point(|r| r.seq <= select.after);
         let to = select.before.map_or(self.records.len(), |before| {
             self.records.partition_point(|r| r.seq < before)
@@ -115,84 +180,66 @@ impl Thread {
         self.messages.get(index).map(|(_, message)| message)
     }
 
-    /// Whether the batch may be written now.
-    pub(crate) fn check(&self, batch: &Batch) -> Result<(), JournalError> {
-        self.check_author(batch)?;
-        for (chain, expected) in &batch.heads {
-            let found = self.heads.get(chain).copied();
-            if found != *expected {
-                return Err(JournalError::HeadMoved {
-                    thread: batch.thread.clone(),
-                    chain: chain.clone(),
-                    expected: *expected,
-                    found,
-                });
-            }
-        }
-        for entry in &batch.entries {
-            let Place::Fact(key) = &entry.place else {
-                continue;
-            };
-            if let Some(existing) = self.fact(&entry.chain.branch, key) {
-                return Err(JournalError::AlreadyRecorded {
-                    existing: Box::new(existing.clone()),
-                });
-            }
-        }
-        let changed = |message: &&Arc<Message>| {
-            let known = self.message(&message.id);
-            known.is_some_and(|known| known != *message)
-        };
-        match batch.messages.iter().find(changed) {
-            Some(_) => Err(JournalError::Malformed {
-                rule: "a message never changes",
-            }),
-            None => Ok(()),
-        }
-    }
-
-    pub(crate) fn check_epoch(&self, thread: &ThreadId, own: Epoch) -> Result<(), JournalError> {
-        if own == self.epoch {
-            return Ok(());
-        }
-        Err(JournalError::Fenced {
-            thread: thread.clone(),
-            own,
-            current: self.epoch,
-        })
-    }
-
-    fn check_author(&self, batch: &Batch) -> Result<(), JournalError> {
-        match &batch.author {
-            Author::Outside => Ok(()),
-            Author::Driver(own) => self.check_epoch(&batch.thread, *own),
-            Author::Late { epoch, intent } => {
-                let mut branches = batch.entries.iter().map(|entry| &entry.chain.branch);
-                let its_own = branches.all(|branch| {
-                    let intent = self.fact(branch, intent);
-                    intent.is_some_and(|intent| intent.epoch == *epoch)
-                });
-                if its_own {
-                    Ok(())
-                } else {
-                    self.check_epoch(&batch.thread, *epoch)
-                }
-            }
-        }
-    }
-
     /// Writes a batch that was checked.
-    pub(crate) fn write(&mut self, batch: Batch) -> Vec<Seq> {
+    pub fn write(&mut self, batch: Batch) -> Vec<Seq> {
+        let records = self.place(batch.entries, batch.at_ms);
         for message in batch.messages {
             self.add_message(message);
         }
         self.updated_at_ms = batch.at_ms;
-        let (epoch, at_ms) = (self.epoch, batch.at_ms);
-        batch
-            .entries
-            .into_iter()
-            .map(|entry| self.place(entry, epoch, at_ms))
+        let index = |record: Record| {
+            let seq = record.seq;
+            self.index(record);
+            seq
+        };
+        records.into_iter().map(index).collect()
+    }
+
+    /// The records that the entries of a batch would be now.
+    pub fn place(&self, entries: Vec<Entry>, at_ms: u64) -> Vec<Record> {
+        let entries = entries.into_iter().zip(self.last_seq + 1..);
+        entries
+            .map(|(entry, seq)| Record {
+                seq,
+                chain: entry.chain,
+                place: entry.place,
+                kind: entry.kind.name.into(),
+                version: entry.kind.version,
+                run: entry.run,
+                attempt: entry.attempt,
+                epoch: self.epoch,
+                at_ms,
+                effect: entry.effect,
+                digest: entry.digest,
+                body: entry.body,
+            })
             .collect()
+    }
+
+    /// Takes in what a batch became: records that were placed, and messages.
+    ///
+    /// # Errors
+    /// [`JournalError::Malformed`] if the records do not follow those that are
+    /// there, or a key is taken; some may have been taken in by then.
+    pub fn extend(
+        &mut self,
+        messages: Vec<Arc<Message>>,
+        records: Vec<Record>,
+        at_ms: u64,
+    ) -> Result<(), JournalError> {
+        for message in messages {
+            self.add_message(message);
+        }
+        for record in records {
+            if record.seq != self.last_seq + 1 {
+                return Err(JournalError::Malformed {
+                    rule: "a batch follows the last record",
+                });
+            }
+            self.put(record)?;
+        }
+        self.updated_at_ms = at_ms;
+        Ok(())
     }
 
     fn add_message(&mut self, message: Arc<Message>) {
@@ -204,27 +251,27 @@ impl Thread {
         self.messages.push((self.last_place, message));
     }
 
-    fn place(&mut self, entry: Entry, epoch: Epoch, at_ms: u64) -> Seq {
-        let seq = self.last_seq + 1;
-        self.index(Record {
-            seq,
-            chain: entry.chain,
-            place: entry.place,
-            kind: entry.kind.name.into(),
-            version: entry.kind.version,
-            run: entry.run,
-            attempt: entry.attempt,
-            epoch,
-            at_ms,
-            effect: entry.effect,
-            digest: entry.digest,
-            body: entry.body,
-        });
-        seq
+    /// Adds a message that knows its place.
+    ///
+    /// # Errors
+    /// [`JournalError::Malformed`] if it is out of order, or there already.
+    pub fn put_message(&mut self, place: u64, message: Arc<Message>) -> Result<(), JournalError> {
+        if place <= self.last_place || self.message_ids.contains_key(&message.id) {
+            return Err(JournalError::Malformed {
+                rule: "messages are in the order of their places, each once",
+            });
+        }
+        self.last_place = place;
+        self.message_ids.insert(message.id.clone(), place);
+        self.messages.push((place, message));
+        Ok(())
     }
 
     /// Adds a record that knows its place.
-    fn put(&mut self, record: Record) -> Result<(), JournalError> {
+    ///
+    /// # Errors
+    /// [`JournalError::Malformed`] if it is out of order, or its key is taken.
+    pub fn put(&mut self, record: Record) -> Result<(), JournalError> {
         if record.seq <= self.last_seq {
             return Err(JournalError::Malformed {
                 rule: "records are in the order of their places",
@@ -255,54 +302,4 @@ impl Thread {
         }
         self.records.push(record);
     }
-
-    /// Takes records out, and the messages that no record mentions any more.
-    pub(crate) fn compact(&mut self, compaction: &Compaction) -> Result<(), JournalError> {
-        let records = std::mem::take(&mut self.records);
-        let (last_seq, updated) = (self.last_seq, self.updated_at_ms);
-        self.heads.clear();
-        self.facts.clear();
-        for record in records {
-            if !compaction.drops(record.seq) {
-                self.index(record);
-            }
-        }
-        (self.last_seq, self.updated_at_ms) = (last_seq, updated);
-        let mut mentioned = HashSet::default();
-        for record in &self.records {
-            mention_strings(record, &mut |text| {
-                if let Some((id, _)) = self.message_ids.get_key_value(text) {
-                    mentioned.insert(id.clone());
-                }
-            })?;
-        }
-        self.messages
-            .retain(|(_, message)| mentioned.contains(&message.id));
-        self.message_ids.retain(|id, _| mentioned.contains(id));
-        Ok(())
-    }
-
-    /// Adds the digests that the thread mentions.
-    pub(crate) fn mentioned(&self, digests: &mut BTreeSet<Digest>) -> Result<(), JournalError> {
-        for record in &self.records {
-            mention_strings(record, &mut |text| {
-                mention::digests(text, &mut |digest| {
-                    digests.insert(digest);
-                });
-            })?;
-        }
-        for (_, message) in &self.messages {
-            mention::digests(&message.text(), &mut |digest| {
-                digests.insert(digest);
-            });
-        }
-        Ok(())
-    }
-}
-
-fn mention_strings(record: &Record, each: &mut dyn FnMut(&str)) -> Result<(), JournalError> {
-    mention::strings(&record.body, each).map_err(|error| JournalError::Corrupt {
-        place: format!("record {} ({})", record.seq, record.kind),
-        reason: error.to_string(),
-    })
 }

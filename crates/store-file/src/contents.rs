@@ -1,0 +1,167 @@
+//! Contents: files by their digests, in a folder of the thread family's own.
+//!
+//! Who writes contents, or copies a thread, holds the lock `families.lock` with
+//! others of its kind until a log mentions them; who collects holds it alone.
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use rustagents_core::{
+    digest::Digest,
+    ids::ThreadId,
+    journal::{Content, JournalError},
+};
+
+use crate::{
+    disk::{corrupt, present, unavailable},
+    line::Head,
+    lock, log,
+    store::Store,
+};
+
+impl Store {
+    fn families(&self) -> PathBuf {
+        self.root.join("families")
+    }
+
+    fn families_lock(&self) -> PathBuf {
+        self.root.join("families.lock")
+    }
+
+    /// Keeps collectors out while `contents` are written, if there are any.
+    pub(crate) fn families_for(&self, contents: &[Content]) -> Result<Option<File>, JournalError> {
+        let same = |content: &Content| Digest::of(&content.bytes) == content.digest;
+        if !contents.iter().all(same) {
+            return Err(JournalError::Malformed {
+                rule: "a content is named by the digest of its bytes",
+            });
+        }
+        if contents.is_empty() {
+            return Ok(None);
+        }
+        self.families_if_made()
+    }
+
+    /// Keeps collectors out, if there are threads.
+    pub(crate) fn families_if_made(&self) -> Result<Option<File>, JournalError> {
+        if present(&self.root, fs::metadata(self.threads()))?.is_none() {
+            return Ok(None);
+        }
+        lock::make_shared(&self.families_lock()).map(Some)
+    }
+
+    /// Writes contents that are not there, durably. `writer` is a name that nobody
+    /// else writes under now.
+    pub(crate) fn store_contents(
+        &self,
+        family: &str,
+        writer: &str,
+        contents: &[Content],
+    ) -> Result<(), JournalError> {
+        if contents.is_empty() {
+            return Ok(());
+        }
+        let folder = self.families().join(family);
+        self.disk.make_folder(&folder)?;
+        let writer = Digest::of(writer.as_bytes()).short();
+        for content in contents {
+            let path = folder.join(content.digest.to_string());
+            if !path.exists() {
+                let draft = path.with_extension(format!("{writer}.new"));
+                self.disk
+                    .replace(&draft, &path, |draft| draft.write(&content.bytes))?;
+            }
+        }
+        // One that was there may have been moved in by a process that was killed.
+        self.disk.sync_folder(&folder)
+    }
+
+    /// A content of the thread's family.
+    pub(crate) fn content(
+        &self,
+        thread: &ThreadId,
+        digest: Digest,
+    ) -> Result<Option<Vec<u8>>, JournalError> {
+        let Some(family) = self.look(thread, |state| state.family.clone())? else {
+            return Ok(None);
+        };
+        let path = self.families().join(family).join(digest.to_string());
+        let Some(bytes) = present(&path, fs::read(&path))? else {
+            return Ok(None);
+        };
+        if Digest::of(&bytes) != digest {
+            return Err(corrupt(&path, "its digest is another one"));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Removes the contents that no thread of the family mentions, and families
+    /// without threads. What cannot be removed now is left to a later collection.
+    pub(crate) fn collect(&self, family: &str) {
+        let _ = self.try_collect(family);
+    }
+
+    fn try_collect(&self, family: &str) -> Result<(), JournalError> {
+        let families = self.families();
+        if present(&families, fs::metadata(&families))?.is_none() {
+            return Ok(());
+        }
+        let _alone = lock::make(&self.families_lock())?;
+        let heads = self.heads()?;
+        let mut mentioned = BTreeSet::new();
+        for head in heads.iter().filter(|head| head.family == family) {
+            let seen = self.look(&head.thread, |state| state.thread.mentioned(&mut mentioned))?;
+            seen.unwrap_or(Ok(()))?;
+        }
+        for name in names(&families)? {
+            let folder = families.join(&name);
+            let is_alive = heads.iter().any(|head| head.family == name);
+            if !is_alive {
+                self.sweep(&folder, &BTreeSet::new())?;
+                self.disk.remove_folder(&folder)?;
+            } else if name == family {
+                self.sweep(&folder, &mentioned)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The heads of all threads. One that cannot be read may need anything.
+    fn heads(&self) -> Result<Vec<Head>, JournalError> {
+        let mut heads = Vec::new();
+        for folder in names(&self.threads())? {
+            let log = self.place_named(folder).log;
+            if let Some(file) = present(&log, File::open(&log))? {
+                heads.push(log::head(&file, &log)?);
+            }
+        }
+        Ok(heads)
+    }
+
+    /// Removes what is not mentioned, and drafts that a crash left.
+    fn sweep(&self, folder: &Path, kept: &BTreeSet<Digest>) -> Result<(), JournalError> {
+        for name in names(folder)? {
+            let digest = Digest::from_hex(&name);
+            if !digest.is_some_and(|digest| kept.contains(&digest)) {
+                self.disk.remove(&folder.join(name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of what stands in a folder; those that are no text are not ours.
+pub(crate) fn names(folder: &Path) -> Result<Vec<String>, JournalError> {
+    let Some(entries) = present(folder, fs::read_dir(folder))? else {
+        return Ok(Vec::new());
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|e| unavailable(folder, &e))?;
+        names.extend(entry.file_name().into_string());
+    }
+    Ok(names)
+}

@@ -1,0 +1,151 @@
+//! The folder, and how a thread in it is looked at.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use rustagents_core::{ids::ThreadId, journal::JournalError};
+use rustagents_store::names;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use crate::{
+    cache::Cache,
+    disk::{Disk, corrupt, present, unavailable},
+    format, lock,
+    log::State,
+};
+
+/// The most bytes of the file that says how often a removed thread was claimed.
+const MAX_REMOVED_BYTES: u64 = 4_096;
+
+/// A store, as the threads for blocking work share it.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) root: PathBuf,
+    pub(crate) disk: Disk,
+    pub(crate) cache: Cache,
+    /// Tells of what this process wrote.
+    pub(crate) written: Notify,
+    is_made: AtomicBool,
+}
+
+/// The files of one thread.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The name of its folder.
+    pub(crate) name: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) log: PathBuf,
+    pub(crate) lock: PathBuf,
+    pub(crate) removed: PathBuf,
+}
+
+/// What stays of a removed thread, so that nothing of it is used again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Removed {
+    pub(crate) epoch: u64,
+    pub(crate) generation: u64,
+    /// How often a thread of this name was removed.
+    pub(crate) times: u64,
+}
+
+impl Store {
+    pub(crate) fn new(root: PathBuf, disk: Disk) -> Self {
+        Self {
+            root,
+            disk,
+            cache: Cache::default(),
+            written: Notify::new(),
+            is_made: AtomicBool::new(false),
+        }
+    }
+
+    /// Makes the folder a store, before the first write.
+    pub(crate) fn make(&self) -> Result<(), JournalError> {
+        if !self.is_made.load(Ordering::Acquire) {
+            format::make(&self.disk, &self.root)?;
+            self.is_made.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Where the threads' folders stand.
+    pub(crate) fn threads(&self) -> PathBuf {
+        self.root.join("threads")
+    }
+
+    pub(crate) fn place(&self, thread: &ThreadId) -> Place {
+        self.place_named(names::file_name(thread))
+    }
+
+    pub(crate) fn place_named(&self, name: String) -> Place {
+        let folder = self.threads().join(&name);
+        Place {
+            log: folder.join("log.jsonl"),
+            lock: folder.join("lock"),
+            removed: folder.join("removed"),
+            folder,
+            name,
+        }
+    }
+
+    /// What `work` sees in the thread; `None` if there is no such thread.
+    pub(crate) fn look<T>(
+        &self,
+        thread: &ThreadId,
+        work: impl FnOnce(&State) -> T,
+    ) -> Result<Option<T>, JournalError> {
+        let place = self.place(thread);
+        let slot = self.cache.slot(&place.name);
+        let mut state = slot.state();
+        let seen = refresh(thread, &place, &mut state);
+        let seen = seen.map(|()| state.as_ref().map(work));
+        self.cache.settle(&slot, state.as_ref());
+        seen
+    }
+}
+
+/// Reads what the thread's log gained. A writer is waited for, so that nothing is
+/// seen that is not durable.
+pub(crate) fn refresh(
+    thread: &ThreadId,
+    place: &Place,
+    state: &mut Option<State>,
+) -> Result<(), JournalError> {
+    let known = state.take();
+    let _held = lock::shared(&place.lock)?;
+    let Some(mut file) = present(&place.log, File::open(&place.log))? else {
+        return Ok(());
+    };
+    let mut current = known.unwrap_or_else(|| State::new(thread.clone()));
+    current.catch_up(&mut file, &place.log)?;
+    *state = Some(current);
+    Ok(())
+}
+
+/// What stays of a removed thread of this place.
+pub(crate) fn removed(place: &Place) -> Result<Removed, JournalError> {
+    let path = &place.removed;
+    let Some(bytes) = read_bounded(path, MAX_REMOVED_BYTES)? else {
+        return Ok(Removed::default());
+    };
+    serde_json::from_slice(&bytes).map_err(|error| corrupt(path, error.to_string()))
+}
+
+/// The bytes of a file of `limit` bytes at the most; `None` if it is not there.
+pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, JournalError> {
+    let Some(found) = present(path, fs::metadata(path))? else {
+        return Ok(None);
+    };
+    if found.len() > limit {
+        return Err(corrupt(path, format!("it has more than {limit} bytes")));
+    }
+    let bytes = present(path, fs::read(path))?;
+    bytes.map_or_else(
+        || Err(unavailable(path, &"it vanished while it was read")),
+        |bytes| Ok(Some(bytes)),
+    )
+}

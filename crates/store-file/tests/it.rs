@@ -1,0 +1,17 @@
+//! The file journal keeps the contract, and its files are safe from it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is a failed test"
+)]
+
+mod contract;
+mod damage;
+mod faults;
+mod folder;
+mod killed;
+mod sharing;
+mod support;
