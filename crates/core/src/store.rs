@@ -7,8 +7,8 @@
 //! over, nobody sees the item, whether it was swept or not.
 //!
 //! Reading order: [`name`] (namespaces and keys), [`item`] (items and what is
-//! written), [`filter`] and [`query`] (what is looked for), [`check`] (the rules
-//! that each backend applies in the same way), [`error`].
+//! written), [`filter`] and [`query`] (what is looked for), [`check`] and
+//! [`scan`] (what each backend does in the same way), [`error`].
 //!
 //! A backend passes the suite `contract::store` of `rustagents-testkit`.
 
@@ -18,6 +18,7 @@ pub mod filter;
 pub mod item;
 pub mod name;
 pub mod query;
+pub mod scan;
 
 use futures::FutureExt;
 use serde_json::Value;

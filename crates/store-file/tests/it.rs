@@ -12,6 +12,7 @@ mod contract;
 mod damage;
 mod faults;
 mod folder;
+mod items;
 mod killed;
 mod sharing;
 mod support;

@@ -1,7 +1,7 @@
-//! The application store, in memory and in files.
+//! The application store in memory, and the table that other backends keep.
 //!
-//! Reading order: `table` (what a store holds, and what a write changes of it),
-//! [`MemoryStore`], `file` (the table with a log beside it).
+//! Reading order: [`table`] (what a store holds, and what a call changes of it),
+//! [`MemoryStore`].
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -28,9 +28,7 @@
 //! # }
 //! ```
 
-mod file;
 mod memory;
-mod table;
+pub mod table;
 
-pub use file::FileStore;
 pub use memory::MemoryStore;

@@ -1,10 +1,9 @@
-//! The in-memory journal, the fault-injecting journal wrapper, and what other
-//! backends are made of.
+//! The journal and the application store in memory, the fault-injecting journal
+//! wrapper, and what other backends are made of.
 //!
 //! Reading order: [`thread`] (what one thread allows and holds), [`memory`], then (in builds with debug assertions) [`fault`]; [`items`] stands alone; [`names`] and [`locks`] for backends that keep files.
 //!
-//! Invariant: this crate knows no machine and no provider, and of files only locks,
-//! and `items::file`.
+//! Invariant: this crate knows no machine and no provider, and of files only locks.
 
 #[cfg(debug_assertions)]
 pub mod fault;
@@ -14,6 +13,6 @@ pub mod memory;
 pub mod names;
 pub mod thread;
 
-pub use items::{FileStore, MemoryStore};
+pub use items::MemoryStore;
 pub use memory::MemoryJournal;
 pub use thread::Thread;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rusqlite::{Connection, OptionalExtension, params, types::Value};
 use rustagents_core::store::{
-    Address, Item, ItemPage, NamespacePage, NamespaceQuery, SearchQuery, query::Scan,
+    Address, Item, ItemPage, NamespacePage, NamespaceQuery, SearchQuery, scan::Scan,
 };
 
 use super::rows::{self, COLUMNS};

@@ -8,15 +8,17 @@ use std::{
 
 use rustagents_core::store::{
     Address, Delete, Item, ItemKey, ItemPage, NamespacePage, NamespacePath, NamespaceQuery,
-    SearchQuery, StoreError, StoreLimits, Version, Write, check, query::Scan,
+    SearchQuery, StoreError, StoreLimits, Version, Write, check, scan::Scan,
 };
 use serde::{Deserialize, Serialize};
 
 /// An item with the size of its value as JSON text.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Held {
-    pub(crate) item: Item,
-    pub(crate) bytes: usize,
+pub struct Held {
+    /// The item.
+    pub item: Item,
+    /// The bytes of its value.
+    pub bytes: usize,
 }
 
 impl Held {
@@ -28,44 +30,48 @@ impl Held {
 
 /// What a call does to a table; decided first, then made durable, then applied.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Change {
+pub struct Change {
+    /// What is there afterwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) put: Vec<Held>,
+    pub put: Vec<Held>,
+    /// What is not there any more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) removed: Vec<Address>,
+    pub removed: Vec<Address>,
     /// The highest version that was ever removed.
-    pub(crate) floor: Version,
+    pub floor: Version,
 }
 
 impl Change {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether it changes nothing.
+    pub fn is_empty(&self) -> bool {
         self.put.is_empty() && self.removed.is_empty()
     }
 }
 
 /// The answer to each write of a batch.
-pub(crate) type Versions = Vec<Option<Version>>;
+pub type Versions = Vec<Option<Version>>;
 
 /// The items of a store.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     namespaces: BTreeMap<NamespacePath, BTreeMap<ItemKey, Held>>,
     floor: Version,
     bytes: usize,
 }
 
 impl Table {
-    pub(crate) fn floor(&self) -> Version {
+    /// The highest version that was ever removed.
+    pub fn floor(&self) -> Version {
         self.floor
     }
 
     /// The bytes of all values and names.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// All that is held, by address.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
+    pub fn all(&self) -> impl Iterator<Item = &Held> {
         self.namespaces.values().flat_map(BTreeMap::values)
     }
 
@@ -73,13 +79,17 @@ impl Table {
         self.namespaces.get(&address.namespace)?.get(&address.key)
     }
 
-    pub(crate) fn get(&self, address: &Address, now_ms: u64) -> Option<&Item> {
+    /// The item at `address`, if its time is not over.
+    pub fn get(&self, address: &Address, now_ms: u64) -> Option<&Item> {
         let item = &self.held(address)?.item;
         item.is_visible(now_ms).then_some(item)
     }
 
     /// What `writes` change, if all of them may be performed.
-    pub(crate) fn plan_writes(
+    ///
+    /// # Errors
+    /// As [`Store::write`](rustagents_core::store::Store::write).
+    pub fn plan_writes(
         &self,
         writes: Vec<Write>,
         limits: StoreLimits,
@@ -145,7 +155,7 @@ impl Table {
     }
 
     /// What a refreshing read changes, and what it reads.
-    pub(crate) fn plan_refresh(&self, address: &Address, now_ms: u64) -> (Change, Option<Item>) {
+    pub fn plan_refresh(&self, address: &Address, now_ms: u64) -> (Change, Option<Item>) {
         let mut change = self.unchanged();
         let Some(held) = self
             .held(address)
@@ -164,7 +174,7 @@ impl Table {
     }
 
     /// The removal of up to `limit` items whose time is over.
-    pub(crate) fn plan_sweep(&self, limit: usize, now_ms: u64) -> (Change, usize) {
+    pub fn plan_sweep(&self, limit: usize, now_ms: u64) -> (Change, usize) {
         let mut change = self.unchanged();
         let over = self.all().filter(|held| !held.item.is_visible(now_ms));
         for held in over.take(limit) {
@@ -175,7 +185,8 @@ impl Table {
         (change, count)
     }
 
-    pub(crate) fn apply(&mut self, change: Change) {
+    /// Makes a change that was planned on this table, or read back.
+    pub fn apply(&mut self, change: Change) {
         self.floor = self.floor.max(change.floor);
         for address in &change.removed {
             self.remove(address);
@@ -202,7 +213,11 @@ impl Table {
         }
     }
 
-    pub(crate) fn search(&self, query: SearchQuery, now_ms: u64) -> Result<ItemPage, StoreError> {
+    /// A page of items.
+    ///
+    /// # Errors
+    /// As [`SearchQuery::check`].
+    pub fn search(&self, query: SearchQuery, now_ms: u64) -> Result<ItemPage, StoreError> {
         let (prefix, after) = (query.prefix.clone(), query.after.clone());
         let mut scan = Scan::new(query)?;
         let start = after
@@ -229,7 +244,11 @@ impl Table {
         Ok(scan.finish(true))
     }
 
-    pub(crate) fn namespaces(
+    /// A page of namespaces.
+    ///
+    /// # Errors
+    /// As [`NamespaceQuery::check`].
+    pub fn namespaces(
         &self,
         query: &NamespaceQuery,
         now_ms: u64,

@@ -6,15 +6,19 @@
 
 use std::{
     fmt::Display,
-    fs::{self, File, OpenOptions},
-    io::{BufRead, BufReader, Read, Seek, SeekFrom, Write as _},
+    fs::File,
+    io::{BufRead, BufReader, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
-use rustagents_core::store::StoreError;
+use rustagents_core::{journal::JournalError, store::StoreError};
+use rustagents_store::items::table::Change;
 
 use super::line::{self, FORMAT, First, MAX_FIRST, MAX_LINE, STORE, length};
-use crate::items::table::Change;
+use crate::{
+    disk::{self, Disk},
+    lock,
+};
 
 /// The end of what was read of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,58 +42,42 @@ impl Place {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
-    Read,
-    Write,
-}
-
 /// The log, for as long as its lock is held.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
+    disk: Disk,
     /// Whether it is there already, and open.
     file: Option<File>,
     _lock: Option<File>,
 }
 
 impl Log {
-    /// Waits for the lock.
-    pub(super) fn open(folder: &Path, access: Access) -> Result<Self, StoreError> {
+    /// Waits for the lock that readers share. Nothing is made.
+    pub(super) fn to_read(folder: &Path, disk: &Disk) -> Result<Self, StoreError> {
+        // Without a lock nobody wrote here, or only the log was brought here.
+        let lock = lock::shared(&folder.join("lock")).map_err(store_error)?;
         let path = folder.join("items.log");
-        let fail = |error: std::io::Error| unavailable(&path, &error);
-        let writes = access == Access::Write;
-        if writes {
-            fs::create_dir_all(folder).map_err(fail)?;
-        }
-        let mut options = OpenOptions::new();
-        options.read(true).write(writes);
-        let lock = options
-            .clone()
-            .create(writes)
-            .truncate(false)
-            .open(folder.join("lock"));
-        let lock = match lock {
-            // Nobody wrote here yet, or only the log was brought here.
-            Err(error) if !writes && is_absent(&error) => None,
-            lock => Some(lock.map_err(fail)?),
-        };
-        if let Some(lock) = &lock {
-            if writes {
-                lock.lock()
-            } else {
-                lock.lock_shared()
-            }
-            .map_err(fail)?;
-        }
-        let file = match options.open(&path) {
-            Err(error) if is_absent(&error) => None,
-            file => Some(file.map_err(fail)?),
-        };
+        let file = disk::present(&path, File::open(&path)).map_err(store_error)?;
         Ok(Self {
             path,
+            disk: disk.clone(),
             file,
             _lock: lock,
+        })
+    }
+
+    /// Waits for the lock that a writer holds alone.
+    pub(super) fn to_write(folder: &Path, disk: &Disk) -> Result<Self, StoreError> {
+        disk.make_folder(folder).map_err(store_error)?;
+        let lock = lock::make(&folder.join("lock")).map_err(store_error)?;
+        let path = folder.join("items.log");
+        let file = open(&path)?;
+        Ok(Self {
+            path,
+            disk: disk.clone(),
+            file,
+            _lock: Some(lock),
         })
     }
 
@@ -130,10 +118,9 @@ impl Log {
         let Some(file) = &self.file else {
             return Ok(false);
         };
-        let length = file.metadata().map(|metadata| metadata.len());
-        length
-            .map(|length| length >= place.end)
-            .map_err(|error| unavailable(&self.path, &error))
+        let metadata = file.metadata();
+        let metadata = metadata.map_err(|error| unavailable(&self.path, &error))?;
+        Ok(metadata.len() >= place.end)
     }
 
     /// Hands over each change after `place`, which goes on with it.
@@ -159,11 +146,11 @@ impl Log {
             let Some(text) = line::checked(&line) else {
                 // At the end it is what a crash left; elsewhere nothing explains it.
                 let ends = reader.fill_buf().map_err(fail)?.is_empty();
-                let digest = "its digest is another one";
+                let reason = "its digest is another one";
                 return if ends {
                     Ok(())
                 } else {
-                    Err(corrupt(&self.path, place, &digest))
+                    Err(corrupt(&self.path, place, &reason))
                 };
             };
             let change = serde_json::from_slice(text);
@@ -178,25 +165,43 @@ impl Log {
         generation: u64,
         changes: impl Iterator<Item = Change>,
     ) -> Result<Place, StoreError> {
+        let first = First::line(generation).map_err(|error| unavailable(&self.path, &error))?;
+        let mut end = length(&first);
         let draft = self.path.with_extension("log.new");
-        let fail = |error: std::io::Error| unavailable(&self.path, &error);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(true);
-        let mut file = options.open(&draft).map_err(fail)?;
-        let text = First::line(generation).map_err(|error| unavailable(&self.path, &error))?;
-        let mut end = length(&text);
-        file.write_all(&text).map_err(fail)?;
-        for change in changes {
-            let line = self.line(&change)?;
-            end += length(&line);
-            file.write_all(&line).map_err(fail)?;
+        self.disk
+            .replace(&draft, &self.path, |draft| {
+                draft.write(&first)?;
+                for change in changes {
+                    let line = line::of(&change);
+                    let line = line.map_err(|error| disk::unavailable(&self.path, &error))?;
+                    end += length(&line);
+                    draft.write(&line)?;
+                }
+                Ok(())
+            })
+            .map_err(store_error)?;
+        if self.file.is_none() {
+            // Who made the folder may not have lived to wait for its name.
+            self.sync_above()?;
         }
-        file.sync_all()
-            .and_then(|()| fs::rename(&draft, &self.path))
-            .and_then(|()| sync_folder(&self.path))
-            .map_err(fail)?;
-        self.file = Some(file);
+        self.file = open(&self.path)?;
         Ok(Place { generation, end })
+    }
+
+    /// Makes durable what is there, and its name.
+    pub(super) fn settle(&self) -> Result<(), StoreError> {
+        if let Some(file) = &self.file {
+            let synced = self.disk.sync(&self.path, file);
+            synced.map_err(|error| unavailable(&self.path, &error))?;
+        }
+        let folder = disk::folder_of(&self.path);
+        self.disk.sync_folder(folder).map_err(store_error)?;
+        self.sync_above()
+    }
+
+    fn sync_above(&self) -> Result<(), StoreError> {
+        let above = disk::folder_of(disk::folder_of(&self.path));
+        self.disk.sync_folder(above).map_err(store_error)
     }
 
     /// Appends a change durably. After a failure it is cut off again, if the disk
@@ -205,14 +210,13 @@ impl Log {
         let line = self.line(change)?;
         let missing = || unavailable(&self.path, &"there is no log");
         let file = self.file.as_mut().ok_or_else(missing)?;
-        let written = file
-            .set_len(place.end)
-            .and_then(|()| file.seek(SeekFrom::Start(place.end)))
-            .and_then(|_| file.write_all(&line))
-            .and_then(|()| file.sync_data());
-        if let Err(error) = written {
-            let _ = file.set_len(place.end);
-            return Err(unavailable(&self.path, &error));
+        let fail = |error: std::io::Error| unavailable(&self.path, &error);
+        if file.metadata().map_err(fail)?.len() > place.end {
+            self.disk.cut(&self.path, file, place.end).map_err(fail)?;
+        }
+        if let Err(error) = self.disk.append(&self.path, file, place.end, &line) {
+            let _ = self.disk.cut(&self.path, file, place.end);
+            return Err(fail(error));
         }
         place.end += length(&line);
         Ok(())
@@ -231,6 +235,11 @@ impl Log {
     }
 }
 
+fn open(path: &Path) -> Result<Option<File>, StoreError> {
+    let opened = File::options().read(true).write(true).open(path);
+    disk::present(path, opened).map_err(store_error)
+}
+
 fn corrupt(path: &Path, place: &Place, reason: &dyn Display) -> StoreError {
     StoreError::Corrupt {
         place: format!("`{}` at byte {}", path.display(), place.end),
@@ -238,19 +247,17 @@ fn corrupt(path: &Path, place: &Place, reason: &dyn Display) -> StoreError {
     }
 }
 
-fn is_absent(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::NotFound
-}
-
-/// Makes the new name durable.
-fn sync_folder(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+/// What the disk says, as an error of this store.
+pub(super) fn store_error(error: JournalError) -> StoreError {
+    match error {
+        JournalError::Unavailable { store, reason } => StoreError::Unavailable { store, reason },
+        other => StoreError::Unavailable {
+            store: "items".into(),
+            reason: other.to_string(),
+        },
+    }
 }
 
 pub(super) fn unavailable(path: &Path, reason: &dyn Display) -> StoreError {
-    StoreError::Unavailable {
-        store: path.display().to_string(),
-        reason: reason.to_string(),
-    }
+    store_error(disk::unavailable(path, reason))
 }

@@ -1,4 +1,4 @@
-//! A store in a folder: a log of changes, which is read into memory.
+//! The application store in a folder: a log of changes, which is read into memory.
 //!
 //! Reading order: this file (what is asked, on a thread that may wait for the
 //! disk), `replica` (the table and how far of the log it is), `log` (locks
@@ -22,6 +22,7 @@ use rustagents_core::{
 use tokio::sync::Mutex;
 
 use self::replica::Replica;
+use crate::disk::Disk;
 
 /// A store in a folder of its own, which any number of processes may share.
 /// Clones share it as well.
@@ -48,9 +49,23 @@ impl fmt::Debug for FileStore {
 impl FileStore {
     /// The store in `folder`, on this clock. Looks at nothing yet.
     pub fn new(folder: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Self {
-        let folder = folder.into();
+        Self::on(folder.into(), clock, Disk::default())
+    }
+
+    /// The same, on a disk that fails when a test wants it.
+    #[cfg(debug_assertions)]
+    pub fn with_fault(
+        folder: impl Into<PathBuf>,
+        clock: Arc<dyn Clock>,
+        fault: Arc<crate::fault::DiskFault>,
+    ) -> Self {
+        let fault = Some(fault);
+        Self::on(folder.into(), clock, Disk { fault })
+    }
+
+    fn on(folder: PathBuf, clock: Arc<dyn Clock>, disk: Disk) -> Self {
         Self {
-            replica: Arc::new(Mutex::new(Replica::of(folder.clone()))),
+            replica: Arc::new(Mutex::new(Replica::of(folder.clone(), disk))),
             folder: Arc::new(folder),
             clock,
             limits: StoreLimits::default(),

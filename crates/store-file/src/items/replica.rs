@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use rustagents_core::store::StoreError;
+use rustagents_store::items::table::{Change, Table};
 
-use super::log::{Access, Log, Place};
-use crate::items::table::{Change, Table};
+use super::log::{Log, Place};
+use crate::disk::Disk;
 
 /// A log that is shorter is left as it is.
-const LEAST_TO_REWRITE: u64 = 1 << 20;
+const LEAST_TO_REWRITE: u64 = 64 << 10;
 
 /// A log is rewritten when it is as many times longer than what it holds.
 const WASTE: u64 = 4;
@@ -19,23 +20,29 @@ const LINE_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Replica {
     folder: PathBuf,
+    disk: Disk,
     table: Table,
     /// How far of which log the table is; `None` if it is of none.
     place: Option<Place>,
+    /// Whether all of that log up to there is durable, and its name. Who wrote it
+    /// may not have lived to wait for that.
+    is_settled: bool,
 }
 
 impl Replica {
-    pub(super) fn of(folder: PathBuf) -> Self {
+    pub(super) fn of(folder: PathBuf, disk: Disk) -> Self {
         Self {
             folder,
+            disk,
             table: Table::default(),
             place: None,
+            is_settled: false,
         }
     }
 
     /// The table as it stands in the log now.
     pub(super) fn read(&mut self) -> Result<&Table, StoreError> {
-        self.catch_up(&mut Log::open(&self.folder, Access::Read)?)?;
+        self.catch_up(&mut Log::to_read(&self.folder, &self.disk)?)?;
         Ok(&self.table)
     }
 
@@ -45,9 +52,13 @@ impl Replica {
         now_ms: u64,
         plan: impl FnOnce(&Table) -> Result<(Change, T), StoreError>,
     ) -> Result<T, StoreError> {
-        let mut log = Log::open(&self.folder, Access::Write)?;
+        let mut log = Log::to_write(&self.folder, &self.disk)?;
         self.catch_up(&mut log)?;
         let (change, answer) = plan(&self.table)?;
+        if !self.is_settled && self.place.is_some() {
+            log.settle()?;
+            self.is_settled = true;
+        }
         if change.is_empty() {
             return Ok(answer);
         }
@@ -55,6 +66,7 @@ impl Replica {
             Some(place) => place,
             None => log.start(now_ms, std::iter::empty())?,
         };
+        self.is_settled = true;
         if let Err(error) = log.append(&mut place, &change) {
             // What the disk has is open: it is read anew.
             self.forget();
@@ -78,7 +90,10 @@ impl Replica {
                 start
             }
         };
-        let read = log.read_from(&mut place, |change| self.table.apply(change));
+        let read = log.read_from(&mut place, |change| {
+            self.is_settled = false;
+            self.table.apply(change);
+        });
         self.place = Some(place);
         read.inspect_err(|_| self.forget())
     }
@@ -86,6 +101,7 @@ impl Replica {
     fn forget(&mut self) {
         self.table = Table::default();
         self.place = None;
+        self.is_settled = false;
     }
 
     /// What was asked is done already, so a failure here is tried again later.
