@@ -9,8 +9,8 @@
 //! that approvals, records and tools share), [`message`], [`model`], [`tool`],
 //! [`journal`], [`log`](mod@log) (a thread as it was read back), [`scope`] (how
 //! a machine writes while it drives), [`store`] (what agents remember across
-//! threads), and last [`ask`], [`budget`], [`event`],
-//! [`code`].
+//! threads), and last [`ask`], [`budget`], [`event`] and
+//! [`event_journal`], [`code`].
 //!
 //! Invariant: this crate starts no task, opens no file or socket and reads no
 //! clock. Time and ids come through [`clock::Clock`] and [`ids::Ids`].
@@ -26,6 +26,7 @@ pub mod code;
 pub mod digest;
 mod encode;
 pub mod event;
+pub mod event_journal;
 pub mod ids;
 pub mod journal;
 pub mod log;

@@ -21,6 +21,7 @@ use rustagents_core::{
 };
 use tokio::sync::Mutex;
 
+pub(crate) use self::log::{store_error, unavailable};
 use self::replica::Replica;
 use crate::disk::Disk;
 
@@ -86,7 +87,7 @@ impl FileStore {
         let now_ms = self.clock.now_ms();
         let mut replica = self.replica.clone().lock_owned().await;
         let done = tokio::task::spawn_blocking(move || work(&mut replica, now_ms)).await;
-        done.map_err(|error| log::unavailable(&self.folder, &error))?
+        done.map_err(|error| unavailable(&self.folder, &error))?
     }
 }
 

@@ -1,5 +1,5 @@
-//! The file journal: a folder of logs, one line a batch; and the application
-//! store in a folder of its own.
+//! The file journal: a folder of logs, one line a batch; the application
+//! store and the event journal, each in a folder of its own.
 //!
 //! A thread is `rustagents_store`'s model of one, and a log that makes it: each
 //! operation reads what the log gained since it last looked, checks the batch
@@ -13,7 +13,7 @@
 //! installing, compacting, removing), `contents.rs`, `list.rs`; `cache.rs`, and
 //! `disk.rs`, through which everything is written. In builds with debug
 //! assertions, [`fault`] makes that fail. Apart from the journal, but on the same
-//! disk: [`FileStore`] in `items.rs`.
+//! disk: [`FileStore`] in `items.rs`, and [`FileEvents`] in `events.rs`.
 //!
 //! Network file systems are not supported: their locks are not reliable.
 //!
@@ -34,6 +34,7 @@ mod cache;
 mod claims;
 mod contents;
 mod disk;
+mod events;
 #[cfg(debug_assertions)]
 pub mod fault;
 mod format;
@@ -47,5 +48,6 @@ mod store;
 mod whole;
 mod write;
 
+pub use events::FileEvents;
 pub use items::FileStore;
 pub use journal::FileJournal;

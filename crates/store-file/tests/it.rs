@@ -10,6 +10,7 @@
 
 mod contract;
 mod damage;
+mod events;
 mod faults;
 mod folder;
 mod items;

@@ -1,11 +1,12 @@
-//! The SQLite journal: write-ahead log, one writer thread, group commit; and the
-//! application store.
+//! The SQLite journal: write-ahead log, one writer thread, group commit; the
+//! application store; the event journal.
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
 //! versions), `writer.rs` (the thread that writes), `batch.rs` (one batch inside
 //! a transaction), `threads.rs` (whole threads inside one), `reader.rs`, `tail.rs`
 //! (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is the
-//! file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store.
+//! file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
+//! and [`SqliteEvents`] in `events.rs`, the event journal.
 //!
 //! Files of the journal: `DB` itself with SQLite's own companions, `DB.writer` (held by the
 //! writer that is in a transaction), and `DB.claims/`, one lock file for each
@@ -21,6 +22,7 @@ mod batch;
 mod claims;
 mod connections;
 mod database;
+mod events;
 mod health;
 mod items;
 mod journal;
@@ -30,6 +32,7 @@ mod tail;
 mod threads;
 mod writer;
 
+pub use events::SqliteEvents;
 pub use health::Health;
 pub use items::SqliteStore;
 pub use journal::SqliteJournal;

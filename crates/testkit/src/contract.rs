@@ -1,11 +1,13 @@
 //! What every backend must pass: [`journal`] runs the whole suite for journals,
-//! [`store::suite`] the one for application stores, and [`store_model`] compares
+//! [`store::suite`] the one for application stores, [`events::suite`] the one for
+//! event journals, and [`store_model`] compares
 //! a store with a simple one in memory.
 //!
 //! Each case gets a fresh, empty backend and panics with the broken promise.
 
 use std::{future::Future, sync::Arc};
 
+pub mod events;
 pub mod store;
 pub mod store_model;
 mod threads;

@@ -34,7 +34,7 @@ pub fn texts(writes: &[Write], limits: StoreLimits) -> Result<Vec<Box<str>>, Sto
     let mut bytes = 0;
     for write in writes {
         let text = match write {
-            Write::Put(put) => text(&put.value, limits)?,
+            Write::Put(put) => text(&put.value, limits.value_bytes)?,
             Write::Delete(_) => Box::default(),
         };
         bytes += text.len();
@@ -48,20 +48,20 @@ pub fn texts(writes: &[Write], limits: StoreLimits) -> Result<Vec<Box<str>>, Sto
     Ok(texts)
 }
 
-fn text(value: &Value, limits: StoreLimits) -> Result<Box<str>, StoreError> {
+pub(crate) fn text(value: &Value, limit: usize) -> Result<Box<str>, StoreError> {
     if is_deeper(value, MAX_DEPTH) {
         let rule = "a value is nested at most 64 deep";
         return Err(StoreError::Malformed { rule });
     }
     encode::json(value, |text| {
-        at_most("value", text.len(), limits.value_bytes).map(|()| text.into())
+        at_most("value", text.len(), limit).map(|()| text.into())
     })
     .map_err(|_| StoreError::Malformed {
         rule: "a value is JSON",
     })?
 }
 
-fn at_most(what: &'static str, bytes: usize, limit: usize) -> Result<(), StoreError> {
+pub(crate) fn at_most(what: &'static str, bytes: usize, limit: usize) -> Result<(), StoreError> {
     if bytes > limit {
         return Err(StoreError::TooLarge { what, bytes, limit });
     }

@@ -105,7 +105,7 @@ impl SearchQuery {
     }
 }
 
-fn check_limit(limit: usize) -> Result<(), StoreError> {
+pub(crate) fn check_limit(limit: usize) -> Result<(), StoreError> {
     if (1..=MAX_PAGE).contains(&limit) {
         return Ok(());
     }

@@ -248,7 +248,7 @@ fn corrupt(path: &Path, place: &Place, reason: &dyn Display) -> StoreError {
 }
 
 /// What the disk says, as an error of this store.
-pub(super) fn store_error(error: JournalError) -> StoreError {
+pub(crate) fn store_error(error: JournalError) -> StoreError {
     match error {
         JournalError::Unavailable { store, reason } => StoreError::Unavailable { store, reason },
         other => StoreError::Unavailable {
@@ -258,6 +258,6 @@ pub(super) fn store_error(error: JournalError) -> StoreError {
     }
 }
 
-pub(super) fn unavailable(path: &Path, reason: &dyn Display) -> StoreError {
+pub(crate) fn unavailable(path: &Path, reason: &dyn Display) -> StoreError {
     store_error(disk::unavailable(path, reason))
 }
