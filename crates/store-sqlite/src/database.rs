@@ -221,3 +221,73 @@ fn foreign(path: &Path, reason: &str) -> StoreError {
         reason: reason.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Kind = Kind {
+        application_id: 7,
+        steps: &["CREATE TABLE a(n INTEGER) STRICT; INSERT INTO a VALUES(1);"],
+    };
+    const SECOND: Kind = Kind {
+        application_id: 7,
+        steps: &[
+            FIRST.steps[0],
+            "ALTER TABLE a ADD COLUMN m INTEGER NOT NULL DEFAULT 2;",
+        ],
+    };
+    const BROKEN: Kind = Kind {
+        application_id: 7,
+        steps: &[FIRST.steps[0], "DELETE FROM a; CREATE TABLE a(n INTEGER);"],
+    };
+
+    fn sum(connection: &Connection, column: &str) -> rusqlite::Result<i64> {
+        connection.query_row(&format!("SELECT sum({column}) FROM a"), [], |row| {
+            row.get(0)
+        })
+    }
+
+    #[test]
+    fn an_earlier_format_is_brought_forward_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        assert!(FIRST.open_reader(&path).unwrap().is_none());
+        drop(FIRST.open_writer(&path).unwrap());
+        BROKEN.open_writer(&path).unwrap_err();
+        let reader = FIRST.open_reader(&path).unwrap().unwrap();
+        assert_eq!(
+            sum(&reader, "n").unwrap(),
+            1,
+            "nothing of a failed step stays"
+        );
+        drop(reader);
+        let reader = SECOND.open_reader(&path).unwrap().unwrap();
+        assert_eq!(
+            (sum(&reader, "n").unwrap(), sum(&reader, "m").unwrap()),
+            (1, 2)
+        );
+        reader.execute_batch("DELETE FROM a").unwrap_err();
+        drop(reader);
+        let error = FIRST.open_writer(&path).unwrap_err();
+        let StoreError::Newer {
+            found, supported, ..
+        } = error
+        else {
+            panic!("{error:?}");
+        };
+        assert_eq!((found, supported), (2, 1), "and there is no way back");
+        drop(SECOND.open_writer(&path).unwrap());
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_new_file_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        fs::write(beside(&path, ".new"), "half a file").unwrap();
+        fs::write(&path, "").unwrap();
+        let writer = SECOND.open_writer(&path).unwrap();
+        assert_eq!(sum(&writer, "m").unwrap(), 2);
+        assert!(!beside(&path, ".new").exists());
+    }
+}
