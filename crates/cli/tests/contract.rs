@@ -1300,3 +1300,24 @@ fn a_run_that_is_not_recorded_offers_no_way_on() {
         assert!(said.stderr.contains("records nothing"), "{said:?}");
     }
 }
+
+#[test]
+fn the_story_is_the_same_in_every_kind_of_store() {
+    for store in ["file:logs", "sqlite:other.db?synchronous=normal"] {
+        let desk = Desk::new();
+        let on_store = |words: &[&str]| desk.rag(&[words, &["--store", store]].concat());
+        let waiting = on_store(&["run", ".", "--json", "--input", REFUND, "--thread", "demo"]);
+        assert_eq!(waiting.status, Some(3), "{waiting:?}");
+        let answers = approvals(&waiting);
+        let answers: Vec<_> = answers.iter().map(String::as_str).collect();
+        let done = on_store(&[&["resume", "demo", "--json"], &answers[..]].concat());
+        assert_eq!(done.status, Some(0), "{store}: {done:?}");
+        assert_eq!(done.json()["usage"]["model_calls"], 8);
+        assert_eq!(desk.order("A-1042", "status").as_deref(), Some("refunded"));
+        let listed = on_store(&["threads"]);
+        assert!(listed.stdout.starts_with("demo  completed"), "{listed:?}");
+        let checked = on_store(&["doctor"]);
+        assert_eq!(checked.status, Some(0), "{checked:?}");
+        assert!(!desk.path().join(".rustagents/journal.db").exists());
+    }
+}

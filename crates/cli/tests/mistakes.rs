@@ -562,7 +562,8 @@ fn an_address_that_is_no_store_is_refused() {
         "sqlite:",
         "memory",
         "postgres://x",
-        "file:x",
+        "file:",
+        "sqlite:x?synchronous=off",
     ] {
         let mistake = Mistake {
             code: "RAG0310",

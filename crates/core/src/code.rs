@@ -104,6 +104,9 @@ codes! {
     AlreadyRecorded = "RAG0308", "The fact is already recorded";
     TooLarge = "RAG0309", "A value is over its limit";
     StoreUrl = "RAG0310", "The store's address is not valid";
+    ItemName = "RAG0311", "A namespace or a key is not valid";
+    ItemConflict = "RAG0312", "The item is not as expected";
+    StoreRequest = "RAG0313", "The store was asked for something that it does not do";
 
     UnknownThread = "RAG0401", "There is no such thread";
     UnknownAsk = "RAG0402", "Nothing pending has that name";

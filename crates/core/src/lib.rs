@@ -8,8 +8,9 @@
 //! Reading order: [`ids`] and [`digest`], then [`canonical`] (the one JSON form
 //! that approvals, records and tools share), [`message`], [`model`], [`tool`],
 //! [`journal`], [`log`](mod@log) (a thread as it was read back), [`scope`] (how
-//! a machine writes while it drives), [`recorder`] (when that is durable), and last [`ask`], [`budget`], [`event`],
-//! [`code`].
+//! a machine writes while it drives), [`recorder`] (when that is durable),
+//! [`store`] (what agents remember across threads), and last [`ask`], [`budget`],
+//! [`event`] and [`event_journal`], [`code`].
 //!
 //! Invariant: this crate starts no task, opens no file or socket and reads no
 //! clock. Time and ids come through [`clock::Clock`] and [`ids::Ids`].
@@ -25,6 +26,7 @@ pub mod code;
 pub mod digest;
 mod encode;
 pub mod event;
+pub mod event_journal;
 pub mod ids;
 pub mod journal;
 pub mod log;
@@ -32,6 +34,7 @@ pub mod message;
 pub mod model;
 pub mod recorder;
 pub mod scope;
+pub mod store;
 pub mod tool;
 
 pub use code::{Code, Coded};

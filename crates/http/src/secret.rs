@@ -11,6 +11,13 @@ const MASK: &str = "***";
 /// use rustagents_http::Secret;
 /// assert_eq!(format!("{:?}", Secret::new("sk-made-up")), "***");
 /// ```
+///
+/// It cannot be turned into JSON, so no store and no record takes it:
+///
+/// ```compile_fail,E0277
+/// use rustagents_http::Secret;
+/// serde_json::to_value(Secret::new("sk-made-up"));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -219,7 +219,7 @@ impl Draft<'_> {
 }
 
 /// The folder that a path stands in.
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         Some(_) => Path::new("."),

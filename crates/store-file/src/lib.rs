@@ -1,4 +1,5 @@
-//! The file journal: a folder of logs, one line a batch.
+//! The file journal: a folder of logs, one line a batch; the application
+//! store and the event journal, each in a folder of its own.
 //!
 //! A thread is `rustagents_store`'s model of one, and a log that makes it: each
 //! operation reads what the log gained since it last looked, checks the batch
@@ -11,12 +12,13 @@
 //! `write.rs` (writing one), `claims.rs`, `batch.rs`, `whole.rs` (copying,
 //! installing, compacting, removing), `contents.rs`, `list.rs`; `cache.rs`, and
 //! `disk.rs`, through which everything is written. In builds with debug
-//! assertions, [`fault`] makes that fail.
+//! assertions, [`fault`] makes that fail. Apart from the journal, but on the same
+//! disk: [`FileStore`] in `items.rs`, and [`FileEvents`] in `events.rs`.
 //!
 //! Network file systems are not supported: their locks are not reliable.
 //!
 //! Invariant: opening reads only. Nothing is made or changed before the first
-//! claim or installation.
+//! claim, installation or put.
 //!
 //! Invariant: a log is written to by who holds its lock, and no async worker
 //! waits for a disk or a lock.
@@ -32,9 +34,11 @@ mod cache;
 mod claims;
 mod contents;
 mod disk;
+mod events;
 #[cfg(debug_assertions)]
 pub mod fault;
 mod format;
+mod items;
 mod journal;
 mod line;
 mod list;
@@ -44,4 +48,6 @@ mod store;
 mod whole;
 mod write;
 
+pub use events::FileEvents;
+pub use items::FileStore;
 pub use journal::FileJournal;

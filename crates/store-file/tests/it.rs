@@ -10,9 +10,11 @@
 
 mod contract;
 mod damage;
+mod events;
 mod families;
 mod faults;
 mod folder;
+mod items;
 mod killed;
 mod model;
 mod sharing;

@@ -1,24 +1,30 @@
-//! The SQLite journal: write-ahead log, one writer thread, group commit.
+//! The SQLite journal: write-ahead log, one writer thread, group commit; the
+//! application store; the event journal.
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
 //! versions), `writer.rs` (the thread that writes), `batch.rs` (one batch inside
 //! a transaction), `threads.rs` (whole threads inside one), `reader.rs`, `tail.rs`
 //! (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is the
-//! file whole).
+//! file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
+//! and [`SqliteEvents`] in `events.rs`, the event journal.
 //!
-//! Files: `DB` itself with SQLite's own companions, `DB.writer` (held by the
+//! Files of the journal: `DB` itself with SQLite's own companions, `DB.writer` (held by the
 //! writer that is in a transaction), and `DB.claims/`, one lock file for each
 //! thread that was ever driven. Network file systems are not supported: their
 //! locks are not reliable.
 //!
 //! Invariant: opening reads only. Nothing is made or changed before the first
-//! claim or append.
+//! claim, append or put.
 //!
-//! Invariant: only the writer thread writes; no async worker waits for a disk.
+//! Invariant: only the writer thread writes to the journal; no async worker waits for a disk.
 
 mod batch;
 mod claims;
+mod connections;
+mod database;
+mod events;
 mod health;
+mod items;
 mod journal;
 mod reader;
 mod schema;
@@ -26,6 +32,8 @@ mod tail;
 mod threads;
 mod writer;
 
+pub use events::SqliteEvents;
 pub use health::Health;
+pub use items::SqliteStore;
 pub use journal::SqliteJournal;
 pub use schema::Synchronous;

@@ -8,6 +8,9 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod events;
+mod items;
+
 use std::{fs, path::Path, time::Duration};
 
 use proptest::prelude::*;

@@ -1,16 +1,20 @@
-//! The in-memory journal, the fault-injecting journal wrapper, and what other
-//! backends are made of.
+//! The journal and the application store in memory, the fault-injecting journal
+//! wrapper, and what other backends are made of.
 //!
-//! Reading order: [`thread`] (what one thread allows and holds), [`memory`], then (in builds with debug assertions) [`fault`]; [`names`] and [`locks`] for backends that keep files.
+//! Reading order: [`thread`] (what one thread allows and holds), [`memory`], then (in builds with debug assertions) [`fault`]; [`items`] and [`events`] stand alone; [`names`] and [`locks`] for backends that keep files.
 //!
 //! Invariant: this crate knows no machine and no provider, and of files only locks.
 
+pub mod events;
 #[cfg(debug_assertions)]
 pub mod fault;
+pub mod items;
 pub mod locks;
 pub mod memory;
 pub mod names;
 pub mod thread;
 
+pub use events::MemoryEvents;
+pub use items::MemoryStore;
 pub use memory::MemoryJournal;
 pub use thread::Thread;

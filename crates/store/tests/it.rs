@@ -8,6 +8,9 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod events;
+mod items;
+
 use std::sync::Arc;
 
 use rustagents_core::{

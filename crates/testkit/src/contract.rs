@@ -1,9 +1,15 @@
-//! What every journal backend must pass: [`journal`] runs the whole suite.
+//! What every backend must pass: [`journal`] runs the whole suite for journals,
+//! [`store::suite`] the one for application stores, [`events::suite`] the one for
+//! event journals, and [`store_model`] compares
+//! a store with a simple one in memory.
 //!
-//! Each case gets a fresh, empty journal and panics with the broken promise.
+//! Each case gets a fresh, empty backend and panics with the broken promise.
 
 use std::{future::Future, sync::Arc};
 
+pub mod events;
+pub mod store;
+pub mod store_model;
 mod threads;
 
 use rustagents_core::{

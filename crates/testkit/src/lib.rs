@@ -1,8 +1,8 @@
 //! Contract suites, event validators and fakes for tests.
 //!
-//! Reading order: [`contract`] (what every journal backend must pass), [`agreement`] (whether it does what a model
-//! does),
-//! [`drive`] (a machine on a journal), [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
+//! Reading order: [`contract`] (what every backend must pass), [`agreement`]
+//! (whether a journal does what a model does), [`drive`] (a machine on a journal),
+//! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).

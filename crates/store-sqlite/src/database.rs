@@ -1,0 +1,293 @@
+//! Database files of one kind: told apart by their first bytes, made whole or
+//! not at all, and brought forward step by step.
+
+use std::{
+    fmt::Display,
+    fs::{self, File, OpenOptions},
+    io::Read,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rustagents_core::store::StoreError;
+
+/// How long a connection waits for another process.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A kind of database.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// What the file's header says; never used for another kind.
+    pub(crate) application_id: u32,
+    /// The statements that lead from each format to the next, from an empty file.
+    pub(crate) steps: &'static [&'static str],
+}
+
+/// What the first bytes of the file say.
+enum Header {
+    /// There is no file, or an empty one.
+    Absent,
+    /// It is of this kind, in this format.
+    Format(u32),
+}
+
+impl Kind {
+    /// The format that this build reads and writes.
+    fn format(&self) -> u32 {
+        u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Opens the file for reading; `None` if there is none.
+    pub(crate) fn open_reader(&self, path: &Path) -> Result<Option<Connection>, StoreError> {
+        match self.inspect(path)? {
+            Header::Absent => return Ok(None),
+            Header::Format(found) if found < self.format() => drop(self.open_writer(path)?),
+            Header::Format(_) => {}
+        }
+        let connection = connect(path)?;
+        connection
+            .pragma_update(None, "query_only", true)
+            .map_err(|error| failed(path, &error))?;
+        Ok(Some(connection))
+    }
+
+    /// Opens the file for writing, making it if there is none.
+    pub(crate) fn open_writer(&self, path: &Path) -> Result<Connection, StoreError> {
+        if matches!(self.inspect(path)?, Header::Absent) {
+            self.create(path)?;
+        }
+        let mut connection = connect(path)?;
+        connection
+            .pragma_update(None, "synchronous", "full")
+            .and_then(|()| self.bring_forward(&mut connection))
+            .map_err(|error| failed(path, &error))?;
+        Ok(connection)
+    }
+
+    /// Looks at the file without opening it as a database.
+    fn inspect(&self, path: &Path) -> Result<Header, StoreError> {
+        let mut header = Vec::with_capacity(100);
+        let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
+        match read {
+            Ok(0) => return Ok(Header::Absent),
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Header::Absent);
+            }
+            Err(error) => return Err(unavailable(path, &error)),
+        }
+        if header.len() < 100 || !header.starts_with(b"SQLite format 3\0") {
+            return Err(foreign(path, "it is not an SQLite database"));
+        }
+        if number(&header, 68) != Some(self.application_id) {
+            return Err(foreign(path, "it belongs to something else"));
+        }
+        let found = number(&header, 60).unwrap_or(0);
+        if found > self.format() {
+            return Err(StoreError::Newer {
+                what: format!("store `{}`", path.display()),
+                found,
+                supported: self.format(),
+            });
+        }
+        Ok(Header::Format(found))
+    }
+
+    /// Makes the file under another name and moves it into place: whoever looks
+    /// sees nothing, or a whole file. A lock keeps others from making it too.
+    fn create(&self, path: &Path) -> Result<(), StoreError> {
+        let fail = |error: std::io::Error| unavailable(path, &error);
+        let folder = folder_of(path);
+        fs::create_dir_all(folder).map_err(fail)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let lock = options.open(beside(path, ".making")).map_err(fail)?;
+        lock.lock().map_err(fail)?;
+        if matches!(self.inspect(path)?, Header::Format(_)) {
+            return Ok(());
+        }
+        let draft = beside(path, ".new");
+        for companion in ["", "-journal", "-wal", "-shm"] {
+            match fs::remove_file(beside(&draft, companion)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(fail(error));
+                }
+                _ => {}
+            }
+        }
+        self.fill(&draft).map_err(|error| failed(path, &error))?;
+        File::open(&draft)
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&draft, path))
+            .and_then(|()| File::open(folder)?.sync_all())
+            .map_err(fail)
+    }
+
+    /// Closing the connection leaves one whole file.
+    fn fill(&self, draft: &Path) -> rusqlite::Result<()> {
+        let mut connection = Connection::open(draft)?;
+        connection.pragma_update(None, "application_id", self.application_id)?;
+        self.bring_forward(&mut connection)?;
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.close().map_err(|(_, error)| error)
+    }
+
+    /// Takes the steps that are missing, all or none.
+    fn bring_forward(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+        let version = |connection: &Connection| {
+            connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
+        };
+        if version(connection)? >= self.format() {
+            return Ok(());
+        }
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been faster.
+        let done = usize::try_from(version(&transaction)?).unwrap_or(usize::MAX);
+        for step in self.steps.iter().skip(done) {
+            transaction.execute_batch(step)?;
+        }
+        if done < self.steps.len() {
+            transaction.pragma_update(None, "user_version", self.format())?;
+        }
+        transaction.commit()
+    }
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags);
+    let connection = connection.map_err(|error| failed(path, &error))?;
+    connection.set_prepared_statement_cache_capacity(32);
+    connection
+        .busy_timeout(BUSY_TIMEOUT)
+        .map_err(|error| failed(path, &error))?;
+    Ok(connection)
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at + 4)?.try_into().ok()?;
+    Some(u32::from_be_bytes(four))
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// The store's error for one of SQLite's.
+pub(crate) fn failed(path: &Path, error: &rusqlite::Error) -> StoreError {
+    use rusqlite::{
+        Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType},
+        ErrorCode::{DatabaseCorrupt, NotADatabase},
+    };
+    let unreadable = matches!(
+        error,
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..)
+    );
+    match error.sqlite_error_code() {
+        Some(DatabaseCorrupt | NotADatabase) => corrupt(path, error),
+        _ if unreadable => corrupt(path, error),
+        _ => unavailable(path, error),
+    }
+}
+
+fn corrupt(path: &Path, reason: &dyn Display) -> StoreError {
+    StoreError::Corrupt {
+        place: format!("store `{}`", path.display()),
+        reason: reason.to_string(),
+    }
+}
+
+/// The store's error for a file that does not work.
+pub(crate) fn unavailable(path: &Path, reason: &dyn Display) -> StoreError {
+    StoreError::Unavailable {
+        store: path.display().to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+fn foreign(path: &Path, reason: &str) -> StoreError {
+    StoreError::Foreign {
+        path: path.display().to_string(),
+        reason: reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Kind = Kind {
+        application_id: 7,
+        steps: &["CREATE TABLE a(n INTEGER) STRICT; INSERT INTO a VALUES(1);"],
+    };
+    const SECOND: Kind = Kind {
+        application_id: 7,
+        steps: &[
+            FIRST.steps[0],
+            "ALTER TABLE a ADD COLUMN m INTEGER NOT NULL DEFAULT 2;",
+        ],
+    };
+    const BROKEN: Kind = Kind {
+        application_id: 7,
+        steps: &[FIRST.steps[0], "DELETE FROM a; CREATE TABLE a(n INTEGER);"],
+    };
+
+    fn sum(connection: &Connection, column: &str) -> rusqlite::Result<i64> {
+        connection.query_row(&format!("SELECT sum({column}) FROM a"), [], |row| {
+            row.get(0)
+        })
+    }
+
+    #[test]
+    fn an_earlier_format_is_brought_forward_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        assert!(FIRST.open_reader(&path).unwrap().is_none());
+        drop(FIRST.open_writer(&path).unwrap());
+        BROKEN.open_writer(&path).unwrap_err();
+        let reader = FIRST.open_reader(&path).unwrap().unwrap();
+        assert_eq!(
+            sum(&reader, "n").unwrap(),
+            1,
+            "nothing of a failed step stays"
+        );
+        drop(reader);
+        let reader = SECOND.open_reader(&path).unwrap().unwrap();
+        assert_eq!(
+            (sum(&reader, "n").unwrap(), sum(&reader, "m").unwrap()),
+            (1, 2)
+        );
+        reader.execute_batch("DELETE FROM a").unwrap_err();
+        drop(reader);
+        let error = FIRST.open_writer(&path).unwrap_err();
+        let StoreError::Newer {
+            found, supported, ..
+        } = error
+        else {
+            panic!("{error:?}");
+        };
+        assert_eq!((found, supported), (2, 1), "and there is no way back");
+        drop(SECOND.open_writer(&path).unwrap());
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_new_file_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        fs::write(beside(&path, ".new"), "half a file").unwrap();
+        fs::write(&path, "").unwrap();
+        let writer = SECOND.open_writer(&path).unwrap();
+        assert_eq!(sum(&writer, "m").unwrap(), 2);
+        assert!(!beside(&path, ".new").exists());
+    }
+}
