@@ -23,7 +23,7 @@ pub mod canonical;
 pub mod clock;
 pub mod code;
 pub mod digest;
-mod encode;
+pub mod encode;
 pub mod event;
 pub mod ids;
 pub mod journal;
