@@ -23,7 +23,7 @@ use rustagents_core::{
 use rustagents_runtime::host::SystemClock;
 use rustagents_store::MemoryJournal;
 
-use crate::row::{self, Row, Side};
+use crate::row::{self, Side, Sides};
 
 /// How many runs one measurement makes.
 const RUNS: u32 = 50;
@@ -75,7 +75,7 @@ impl Model for Asking {
     }
 }
 
-pub(crate) fn row(hops: u32) -> Row {
+pub(crate) fn sides(hops: u32, measure: &mut dyn FnMut(Sides<'_>)) {
     let runtime = row::runtime();
     let runs = (2_000 / hops).clamp(5, RUNS);
     let agent = asking(hops as usize);
@@ -95,7 +95,11 @@ pub(crate) fn row(hops: u32) -> Row {
             }
         }),
     };
-    Row::measure("us/hop", ours, limit)
+    measure(Sides {
+        unit: "us/hop",
+        ours,
+        limit,
+    });
 }
 
 fn asking(hops: usize) -> Agent {

@@ -23,7 +23,7 @@ use rustagents_runtime::host::SystemClock;
 use rustagents_store::MemoryJournal;
 use rustagents_store_sqlite::SqliteJournal;
 
-use crate::row::{self, Row, Side};
+use crate::row::{self, Side, Sides};
 
 const IN_MEMORY: u32 = 1_000;
 const ON_DISK: u32 = 200;
@@ -34,7 +34,7 @@ impl Frame for NoFrame {
     fn close(&self, _: &GraphEnd, _: &mut Write) {}
 }
 
-pub(crate) fn memory() -> Row {
+pub(crate) fn memory(measure: &mut dyn FnMut(Sides<'_>)) {
     let runtime = row::runtime();
     let graph = line(IN_MEMORY);
     let ours = Side {
@@ -45,10 +45,14 @@ pub(crate) fn memory() -> Row {
         units: IN_MEMORY,
         work: Box::new(|| runtime.block_on(by_hand())),
     };
-    Row::measure("us/step", ours, limit)
+    measure(Sides {
+        unit: "us/step",
+        ours,
+        limit,
+    });
 }
 
-pub(crate) fn sqlite() -> Row {
+pub(crate) fn sqlite(measure: &mut dyn FnMut(Sides<'_>)) {
     let runtime = row::runtime();
     let graph = line(ON_DISK);
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +76,11 @@ pub(crate) fn sqlite() -> Row {
             insert_by_hand(&folder.path().join(format!("hand-{number}.db")));
         }),
     };
-    Row::measure("us/step", ours, limit)
+    measure(Sides {
+        unit: "us/step",
+        ours,
+        limit,
+    });
 }
 
 fn line(steps: u32) -> Graph {

@@ -1,6 +1,6 @@
 //! A row of figures: how it is measured, and how it is printed.
 
-use std::time::Instant;
+use std::{fmt, time::Instant};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -10,41 +10,54 @@ const ROUNDS: usize = 15;
 
 /// Figures of one scenario, per unit of work.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub struct Row {
     unit: &'static str,
     ours: f64,
     limit: f64,
-    allocations: f64,
+    allocations: Option<f64>,
+}
+
+/// Both sides of a scenario.
+#[derive(Debug)]
+pub struct Sides<'a> {
+    pub unit: &'static str,
+    pub ours: Side<'a>,
+    pub limit: Side<'a>,
 }
 
 /// One side of a scenario: does `units` of work per call.
-pub(crate) struct Side<'a> {
+pub struct Side<'a> {
     pub(crate) units: u32,
     pub(crate) work: Box<dyn FnMut() + 'a>,
 }
 
+impl fmt::Debug for Side<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Side")
+            .field("units", &self.units)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Row {
     /// Measures both sides in turn, so that what disturbs one disturbs both.
-    pub(crate) fn measure(unit: &'static str, mut ours: Side<'_>, mut limit: Side<'_>) -> Self {
-        (ours.work)();
-        (limit.work)();
+    pub fn measure(mut sides: Sides<'_>, allocations: Option<f64>) -> Self {
+        sides.ours.work();
+        sides.limit.work();
         let (mut our_times, mut limit_times) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            our_times.push(ours.time());
-            limit_times.push(limit.time());
+            our_times.push(sides.ours.time());
+            limit_times.push(sides.limit.time());
         }
-        let allocated = allocations(&mut ours.work);
-        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
-        let allocations = allocated as f64 / f64::from(ours.units);
         Self {
-            unit,
+            unit: sides.unit,
             ours: median(our_times),
             limit: median(limit_times),
             allocations,
         }
     }
 
-    pub(crate) fn json(&self, scenario: &str) -> String {
+    pub fn json(&self, scenario: &str) -> String {
         json!({
             "schema": "rag.bench/1",
             "scenario": scenario,
@@ -52,14 +65,14 @@ impl Row {
             "ours": round(self.ours),
             "limit": round(self.limit),
             "ratio": round(self.ours / self.limit),
-            "allocations": round(self.allocations),
+            "allocations": self.allocations.map(round),
         })
         .to_string()
     }
 
-    pub(crate) fn text(&self, scenario: &str) -> String {
+    pub fn text(&self, scenario: &str) -> String {
         let (ours, limit, unit) = (self.ours, self.limit, self.unit);
-        let (ratio, allocations) = (ours / limit, self.allocations);
+        let (ratio, allocations) = (ours / limit, self.allocations.unwrap_or(f64::NAN));
         format!(
             "{scenario:22} {ours:9.2} {unit}   limit {limit:9.2}   ratio {ratio:6.2}   {allocations:7.1} allocations"
         )
@@ -67,6 +80,18 @@ impl Row {
 }
 
 impl Side<'_> {
+    /// Does the work once.
+    pub fn work(&mut self) {
+        (self.work)();
+    }
+
+    /// The part of `count` that falls on one unit.
+    pub fn per_unit(&self, count: u64) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+        let count = count as f64;
+        count / f64::from(self.units)
+    }
+
     /// Microseconds per unit.
     fn time(&mut self) -> f64 {
         let began = Instant::now();
@@ -76,6 +101,7 @@ impl Side<'_> {
 }
 
 /// How often `work` allocates on this thread of execution.
+#[cfg(test)]
 pub(crate) fn allocations(work: impl FnOnce()) -> u64 {
     allocation_counter::measure(work).count_total
 }

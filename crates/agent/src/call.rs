@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use rustagents_core::{
     ask::{Answer, Ask, CallSubject, Subject},
     code::Code,
-    ids::{AskId, CallId, FactKey, MessageId, NodeName},
+    ids::{AskId, CallId, FactKey, MessageId, NodeName, Part::Text},
     journal::{JournalError, Record, kind},
     tool::{Approval, EffectClass, ToolErrorKind, Trace},
 };
@@ -145,7 +145,7 @@ pub fn released_key(call: &CallId, number: u32) -> FactKey {
 
 /// The key of a call's result.
 pub fn result_key(call: &CallId) -> FactKey {
-    FactKey::from(format_args!("call/{call}/result"))
+    FactKey::joined(&[Text("call/"), Text(call.as_str()), Text("/result")])
 }
 
 /// The id of the question whether a call may run.

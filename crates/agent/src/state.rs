@@ -46,8 +46,6 @@ pub struct Conversation {
     usage: Usage,
     answer: Option<String>,
     request: Rolling,
-    /// Reused for the bytes of each message.
-    scratch: Vec<u8>,
     correlation: String,
 }
 
@@ -71,7 +69,6 @@ impl Conversation {
             usage: Usage::default(),
             answer: None,
             request: prefix,
-            scratch: Vec::new(),
             correlation: correlation.into(),
         };
         for message in messages {
@@ -81,10 +78,8 @@ impl Conversation {
     }
 
     fn push(&mut self, message: Arc<Message>) {
-        self.scratch.clear();
-        // A message always serialises; a part cut short would only weaken a digest.
-        let _ = serde_json::to_writer(&mut self.scratch, &message.body);
-        self.request.push(&self.scratch);
+        // A message always has an encoding; one without would only weaken a digest.
+        let _ = self.request.push_json(&message.body);
         self.messages.push(message);
     }
 

@@ -5,7 +5,10 @@ use std::{borrow::Cow, sync::Arc};
 
 use rustagents_core::{
     digest::Digest,
-    ids::{FactKey, MessageId, Namespace},
+    ids::{
+        FactKey, MessageId, Namespace,
+        Part::{Number, Text},
+    },
     message::{Message, Usage},
     model::{FinishReason, ModelResponse},
 };
@@ -113,7 +116,12 @@ pub struct ModelCall<'a> {
 impl ModelCall<'_> {
     /// The key of the fact about turn `turn` of the agent at `namespace`.
     pub fn key(namespace: &Namespace, turn: u32) -> FactKey {
-        FactKey::from(format_args!("model/{namespace}/{turn}"))
+        FactKey::joined(&[
+            Text("model/"),
+            Text(namespace.as_str()),
+            Text("/"),
+            Number(turn.into()),
+        ])
     }
 }
 

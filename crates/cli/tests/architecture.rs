@@ -46,6 +46,7 @@ const KEPT: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
     ("jsonschema", &["agent"]),
+    ("mimalloc", &["cli"]),
     ("minijinja", &["providers", "tools"]),
     ("percent-encoding", &["tools"]),
     ("reqwest", &["http", "providers", "tools"]),

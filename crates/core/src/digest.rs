@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::encode;
+
 /// How many hex digits of a digest are shown to a person.
 const SHOWN: usize = 8;
 
@@ -106,6 +108,14 @@ impl Rolling {
     /// Adds a part. Parts are length-prefixed, so `["ab"]` and `["a", "b"]` differ.
     pub fn push(&mut self, part: &[u8]) {
         push(&mut self.0, part);
+    }
+
+    /// Adds the compact JSON text of `part` as a part.
+    ///
+    /// # Errors
+    /// What the encoder says; nothing was added then.
+    pub fn push_json(&mut self, part: &impl Serialize) -> Result<(), String> {
+        encode::json(part, |text| self.push(text.as_bytes()))
     }
 
     /// The digest of all parts so far.

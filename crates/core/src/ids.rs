@@ -14,7 +14,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use self::Part::{Number, Text};
-use crate::code::{Code, Coded};
+use crate::{
+    code::{Code, Coded},
+    encode::{self, digits::digits},
+};
 
 /// The longest name of a thread, in bytes.
 pub const MAX_THREAD_BYTES: usize = 255;
@@ -229,6 +232,13 @@ impl From<&CallId> for AskId {
     }
 }
 
+impl FactKey {
+    /// The key of these parts: the same as formatting them, in a fraction of the time.
+    pub fn joined(parts: &[Part<'_>]) -> Self {
+        Self(joined(parts))
+    }
+}
+
 impl MessageId {
     /// The id of the thread's message number `number`.
     pub fn numbered(number: u64) -> Self {
@@ -241,91 +251,35 @@ impl MessageId {
     }
 }
 
-/// Formats into one allocation where the text is short, as ids are.
+/// Formats into one allocation.
 pub(crate) fn shared(text: fmt::Arguments<'_>) -> Arc<str> {
-    let mut short = Short::default();
-    match fmt::write(&mut short, text) {
-        Ok(()) => short.as_str().into(),
-        Err(fmt::Error) => text.to_string().into(),
-    }
+    encode::with_buffer(|buffer| {
+        // Writing to a text cannot fail; a `Display` that says so has no more to say.
+        let _ = buffer.write_fmt(text);
+        buffer.as_str().into()
+    })
 }
 
 /// A part of an id.
-enum Part<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// Text, as it is.
     Text(&'a str),
+    /// A number, in decimal digits.
     Number(u64),
 }
 
 /// Joins parts as formatting them does, in a fraction of the time.
 fn joined(parts: &[Part<'_>]) -> Arc<str> {
-    let mut short = Short::default();
-    let fits = parts.iter().try_for_each(|part| match part {
-        Text(text) => short.write_str(text),
-        Number(number) => short.write_number(*number),
-    });
-    match fits {
-        Ok(()) => short.as_str().into(),
-        Err(fmt::Error) => parts.iter().map(Part::to_string).collect::<String>().into(),
-    }
-}
-
-impl fmt::Display for Part<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Text(text) => f.write_str(text),
-            Number(number) => number.fmt(f),
-        }
-    }
-}
-
-/// The longest text that needs no buffer on the heap.
-const SHORT: usize = 120;
-
-struct Short {
-    bytes: [u8; SHORT],
-    filled: usize,
-}
-
-impl Default for Short {
-    fn default() -> Self {
-        Self {
-            bytes: [0; SHORT],
-            filled: 0,
-        }
-    }
-}
-
-impl Short {
-    fn write_number(&mut self, number: u64) -> fmt::Result {
-        let mut digits = [0; 20];
-        let (mut left, mut start) = (number, digits.len());
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' + u8::try_from(left % 10).unwrap_or_default();
-            start -= 1;
-            left /= 10;
-            if left == 0 {
-                break;
+    encode::with_buffer(|buffer| {
+        for part in parts {
+            match part {
+                Text(text) => buffer.push_str(text),
+                Number(number) => digits(buffer, *number),
             }
         }
-        let digits = digits.get(start..).unwrap_or_default();
-        self.write_str(std::str::from_utf8(digits).unwrap_or_default())
-    }
-
-    fn as_str(&self) -> &str {
-        let filled = self.bytes.get(..self.filled).unwrap_or_default();
-        // Only whole strings were copied in.
-        std::str::from_utf8(filled).unwrap_or_default()
-    }
-}
-
-impl Write for Short {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.filled + text.len();
-        let room = self.bytes.get_mut(self.filled..end).ok_or(fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.filled = end;
-        Ok(())
-    }
+        buffer.as_str().into()
+    })
 }
 
 fn numbered(text: &str, prefix: &str) -> u64 {

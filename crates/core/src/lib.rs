@@ -24,7 +24,7 @@ pub mod canonical;
 pub mod clock;
 pub mod code;
 pub mod digest;
-mod encode;
+pub mod encode;
 pub mod event;
 pub mod event_journal;
 pub mod ids;

@@ -1,6 +1,6 @@
 //! The tool contract: what a tool declares, and how a call ends.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::{
     canonical::Canonical,
     code::{Class, Code, Coded},
     digest::Digest,
-    ids::{CallId, FactKey},
+    ids::{Branch, CallId, FactKey, ThreadId},
     journal::{JournalError, Place, kind},
     scope::{Facts, Write},
 };
@@ -153,7 +153,7 @@ pub struct ToolContext {
     /// The call's id.
     pub call: CallId,
     /// The same for every try of this call; safe to hand to the outside world.
-    pub idempotency_key: Digest,
+    pub idempotency_key: IdempotencyKey,
     /// How long the call may take, from now.
     pub timeout: Duration,
     /// Fires when the call should stop.
@@ -174,12 +174,53 @@ impl ToolContext {
     /// ```
     pub fn detached(call: CallId) -> Self {
         Self {
-            idempotency_key: Digest::of(call.as_str().as_bytes()),
+            idempotency_key: Digest::of(call.as_str().as_bytes()).into(),
             call,
             timeout: Duration::from_secs(30),
             cancel: CancellationToken::new(),
             trace: Trace::default(),
         }
+    }
+}
+
+/// What names a call in the outside world. Its digest is made when it is asked
+/// for: most tools never ask.
+#[derive(Clone, Debug)]
+pub struct IdempotencyKey(Key);
+
+#[derive(Clone, Debug)]
+enum Key {
+    Made(Digest),
+    Call(ThreadId, Branch, CallId),
+}
+
+impl IdempotencyKey {
+    /// The key of a call, which is unique in its thread and branch.
+    pub fn of(thread: ThreadId, branch: Branch, call: CallId) -> Self {
+        Self(Key::Call(thread, branch, call))
+    }
+
+    /// The key.
+    pub fn digest(&self) -> Digest {
+        match &self.0 {
+            Key::Made(digest) => *digest,
+            Key::Call(thread, branch, call) => {
+                let parts = [thread.as_str(), branch.as_str(), call.as_str()];
+                Digest::of_parts(parts.map(str::as_bytes))
+            }
+        }
+    }
+}
+
+impl From<Digest> for IdempotencyKey {
+    fn from(digest: Digest) -> Self {
+        Self(Key::Made(digest))
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.digest().fmt(f)
     }
 }
 

@@ -8,6 +8,7 @@ use rustagents_core::{
     ask::Ask,
     budget::Resource,
     code::Coded,
+    encode::json,
     event::AgentEvent,
     ids::{AskId, CallId, MessageId},
     journal::{Content, kind},
@@ -15,7 +16,8 @@ use rustagents_core::{
     scope::{Halt, Write},
     tool::{EffectClass, Executed, Reconciled, ToolError, ToolErrorKind},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
+use smallvec::SmallVec;
 
 use crate::{
     call::{self, CallFailure, CallRecords, End, IntentBody, Plan, ResultBody},
@@ -39,6 +41,9 @@ struct Start<'a> {
     /// The number of its trace.
     trace: u32,
 }
+
+/// Most turns have one call.
+type Starts<'a> = SmallVec<[Start<'a>; 1]>;
 
 /// How the turn's calls stand.
 struct Turn<'a> {
@@ -121,9 +126,9 @@ impl Driver<'_> {
         turn: &mut Turn<'c>,
         at: &At<Acting>,
         progress: &mut Progress<'_>,
-    ) -> Result<Vec<Start<'c>>, Halt> {
+    ) -> Result<Starts<'c>, Halt> {
         let mut write = Write::new();
-        let mut starts = Vec::new();
+        let mut starts = Starts::new();
         for call in turn.action.calls() {
             if turn.result(call.id()).is_some() {
                 continue;
@@ -199,7 +204,7 @@ impl Driver<'_> {
         &self,
         turn: &mut Turn<'_>,
         at: &At<Acting>,
-        starts: Vec<Start<'_>>,
+        starts: Starts<'_>,
     ) -> Result<(), Halt> {
         for group in starts.chunk_by(|a, b| a.intent.is_none() && b.intent.is_none()) {
             if turn.doubtful || turn.failure.is_some() {
@@ -392,7 +397,8 @@ impl Driver<'_> {
         failure: Option<CallFailure>,
     ) -> Arc<Message> {
         let spec = call.spec();
-        let text = bounded(write, content.to_string(), spec.max_output_bytes);
+        let text = json(content, str::to_owned).unwrap_or_else(|_| content.to_string());
+        let text = bounded(write, text, spec.max_output_bytes);
         let status = if end.is_ok() {
             ResultStatus::Ok
         } else {
@@ -434,7 +440,7 @@ fn write_release(write: &mut Write, start: &Start<'_>) {
         let call = start.call;
         let key = call::released_key(call.id(), number);
         let digest = call.arguments().digest();
-        let body = json!({ "call": call.id(), "number": number });
+        let body = serde_json::json!({ "call": call.id(), "number": number });
         write.effect(key, kind::RESULT, EffectClass::Once, digest, &body);
     }
 }
@@ -446,12 +452,12 @@ fn bounded(write: &mut Write, text: String, limit: usize) -> String {
     }
     if text.len() > MAX_ARTIFACT {
         let head: String = text.chars().take(limit.min(1_024) / 4).collect();
-        return json!({ "truncated": true, "bytes": text.len(), "head": head }).to_string();
+        return serde_json::json!({ "truncated": true, "bytes": text.len(), "head": head })
+            .to_string();
     }
     let digest = rustagents_core::digest::Digest::of(text.as_bytes());
     let head: String = text.chars().take(limit.min(1_024) / 4).collect();
-    let marker =
-        json!({ "truncated": true, "bytes": text.len(), "artifact": digest, "head": head });
+    let marker = serde_json::json!({ "truncated": true, "bytes": text.len(), "artifact": digest, "head": head });
     write.content(Content {
         digest,
         bytes: text.into_bytes(),

@@ -9,9 +9,8 @@ use futures::{
 };
 use rustagents_core::{
     CancellationToken,
-    digest::Digest,
     scope::{Halt, Scope},
-    tool::{Reconciled, Tool, ToolContext, ToolError, ToolErrorKind, Trace},
+    tool::{IdempotencyKey, Reconciled, Tool, ToolContext, ToolError, ToolErrorKind, Trace},
 };
 use serde_json::Value;
 
@@ -138,8 +137,7 @@ fn panicked() -> Outcome {
     ))
 }
 
-fn idempotency_key(scope: &Scope, call: &ValidatedCall) -> Digest {
+fn idempotency_key(scope: &Scope, call: &ValidatedCall) -> IdempotencyKey {
     let run = scope.run();
-    let parts = [run.thread.as_str(), run.branch.as_str(), call.id().as_str()];
-    Digest::of_parts(parts.map(str::as_bytes))
+    IdempotencyKey::of(run.thread.clone(), run.branch.clone(), call.id().clone())
 }

@@ -1,8 +1,9 @@
-//! Templates and expressions: compiled once, strict and bounded when they run.
+//! Templates, expressions and patterns: compiled once, strict and bounded when they run.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
 use minijinja::{AutoEscape, Environment, Error, UndefinedBehavior, Value, syntax::SyntaxConfig};
+use regex::Regex;
 
 use super::error::Key;
 
@@ -20,6 +21,8 @@ pub(super) struct Engine {
     strict: Environment<'static>,
     /// Where an undefined variable is false, and so is all that is in it.
     lenient: Environment<'static>,
+    /// Patterns by their source; many rules share one, and making one is dear.
+    patterns: BTreeMap<String, Regex>,
 }
 
 /// A template that the engine holds, by name.
@@ -47,7 +50,18 @@ impl Engine {
         Self {
             strict: environment(UndefinedBehavior::Strict),
             lenient: environment(UndefinedBehavior::Chainable),
+            patterns: BTreeMap::new(),
         }
+    }
+
+    /// Compiles a pattern, once.
+    pub(super) fn pattern(&mut self, source: &str) -> Result<Regex, regex::Error> {
+        if let Some(known) = self.patterns.get(source) {
+            return Ok(known.clone());
+        }
+        let made = Regex::new(source)?;
+        self.patterns.insert(source.to_owned(), made.clone());
+        Ok(made)
     }
 
     /// Compiles the template at `key` of rule `rule`.

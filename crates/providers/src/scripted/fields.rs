@@ -108,12 +108,16 @@ impl<'a> Fields<'a> {
         tables.collect::<Result<_, _>>().map(Some)
     }
 
-    pub(super) fn regex(&self, name: &str) -> Result<Option<Regex>, RuleProblem> {
+    pub(super) fn regex(
+        &self,
+        name: &str,
+        engine: &mut Engine,
+    ) -> Result<Option<Regex>, RuleProblem> {
         let Some(source) = self.text(name)? else {
             return Ok(None);
         };
         let key = || self.key(name);
-        let regex = Regex::new(source).map_err(|error| RuleProblem::Regex {
+        let regex = engine.pattern(source).map_err(|error| RuleProblem::Regex {
             key: key(),
             reason: regex_reason(&error),
         })?;

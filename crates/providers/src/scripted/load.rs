@@ -89,8 +89,8 @@ fn rule(entry: &Value, number: usize, engine: &mut Engine) -> Result<Rule, RuleP
 
 fn matchers(fields: Fields<'_>, engine: &mut Engine) -> Result<Matchers, RuleProblem> {
     Ok(Matchers {
-        system: fields.regex("system")?,
-        user: fields.regex("user")?,
+        system: fields.regex("system", engine)?,
+        user: fields.regex("user", engine)?,
         last: fields.text("last")?.map(role).transpose()?,
         tool: fields.text("tool")?.map(str::to_owned),
         offers: fields.text("offers")?.map(str::to_owned),

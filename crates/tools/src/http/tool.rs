@@ -113,7 +113,7 @@ impl HttpTool {
         let timeout = context.timeout.min(self.offer.spec.timeout);
         let run = self
             .exchange
-            .run(arguments, context.idempotency_key, flight);
+            .run(arguments, context.idempotency_key.digest(), flight);
         // Dropping the exchange closes its connection.
         tokio::select! {
             biased;

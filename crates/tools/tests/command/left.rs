@@ -231,7 +231,7 @@ async fn a_group_that_is_not_proven_to_be_the_calls_is_left_alone() {
     orphan.release(&desk);
     until("one is left", || at_work(group) == 1);
     let other = ToolContext {
-        idempotency_key: Digest::of(b"another call"),
+        idempotency_key: Digest::of(b"another call").into(),
         ..context()
     };
     look(&desk, orphan.trace.clone(), other).await;

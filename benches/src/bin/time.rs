@@ -2,31 +2,19 @@
 //! in turn, several times in one run; medians, their ratio, and allocations.
 
 #![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
     clippy::print_stdout,
     clippy::exit,
-    missing_docs,
+    clippy::expect_used,
     reason = "a program for developers: a scenario that fails ends it"
 )]
 
-mod agent_hop;
-mod graph_linear;
-mod row;
+use std::process::Command;
 
-use row::Row;
+use rustagents_bench::{Row, SCENARIOS};
 
-/// What makes a scenario's row.
-type Make = fn() -> Row;
-
-/// Each scenario with what makes its row.
-const SCENARIOS: &[(&str, Make)] = &[
-    ("agent-hop/1", || agent_hop::row(1)),
-    ("agent-hop/10", || agent_hop::row(10)),
-    ("agent-hop/100", || agent_hop::row(100)),
-    ("graph-linear/memory", graph_linear::memory),
-    ("graph-linear/sqlite", graph_linear::sqlite),
-];
+/// The allocator of `rag`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,15 +32,22 @@ fn main() {
         std::process::exit(2);
     }
     for (name, make) in chosen {
-        println!(
-            "{}",
-            if json {
-                make().json(name)
-            } else {
-                make().text(name)
-            }
-        );
+        let allocations = allocations(name);
+        make(&mut |sides| {
+            let row = Row::measure(sides, allocations);
+            println!("{}", if json { row.json(name) } else { row.text(name) });
+        });
     }
+}
+
+/// What `rag-count`, beside this program, counts. Without it, no number.
+fn allocations(scenario: &str) -> Option<f64> {
+    let program = std::env::current_exe().expect("a program has a path");
+    let counted = Command::new(program.with_file_name("rag-count"))
+        .arg(scenario)
+        .output()
+        .ok()?;
+    String::from_utf8(counted.stdout).ok()?.trim().parse().ok()
 }
 
 #[expect(clippy::print_stderr, reason = "usage belongs to standard error")]
