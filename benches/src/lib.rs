@@ -12,6 +12,7 @@
 
 mod agent_hop;
 mod graph_linear;
+pub mod journal;
 mod row;
 
 pub use row::{Row, Sides};

@@ -5,6 +5,8 @@ use std::{fmt, time::Instant};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use crate::journal::Figure;
+
 /// How often each side is measured; odd, so that the median is a measurement.
 const ROUNDS: usize = 15;
 
@@ -40,6 +42,16 @@ impl fmt::Debug for Side<'_> {
 }
 
 impl Row {
+    /// A row of what was measured once.
+    pub fn once(figure: &Figure) -> Self {
+        Self {
+            unit: figure.unit,
+            ours: figure.ours,
+            limit: figure.limit,
+            allocations: None,
+        }
+    }
+
     /// Measures both sides in turn, so that what disturbs one disturbs both.
     pub fn measure(mut sides: Sides<'_>, allocations: Option<f64>) -> Self {
         sides.ours.work();
@@ -72,9 +84,12 @@ impl Row {
 
     pub fn text(&self, scenario: &str) -> String {
         let (ours, limit, unit) = (self.ours, self.limit, self.unit);
-        let (ratio, allocations) = (ours / limit, self.allocations.unwrap_or(f64::NAN));
+        let ratio = ours / limit;
+        let allocations = self.allocations.map_or_else(String::new, |allocations| {
+            format!("   {allocations:7.1} allocations")
+        });
         format!(
-            "{scenario:22} {ours:9.2} {unit}   limit {limit:9.2}   ratio {ratio:6.2}   {allocations:7.1} allocations"
+            "{scenario:38} {ours:9.2} {unit}   limit {limit:9.2}   ratio {ratio:6.2}{allocations}"
         )
     }
 }

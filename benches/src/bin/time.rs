@@ -10,7 +10,7 @@
 
 use std::process::Command;
 
-use rustagents_bench::{Row, SCENARIOS};
+use rustagents_bench::{Row, SCENARIOS, journal};
 
 /// The allocator of `rag`.
 #[global_allocator]
@@ -22,12 +22,21 @@ fn main() {
     let wanted = arguments
         .iter()
         .find(|argument| !argument.starts_with("--"));
+    let is_chosen =
+        |name: &str| wanted.is_none_or(|wanted| wanted == "all" || name.starts_with(wanted));
     let chosen: Vec<_> = SCENARIOS
         .iter()
-        .filter(|(name, _)| wanted.is_none_or(|wanted| wanted == "all" || name.starts_with(wanted)))
+        .filter(|(name, _)| is_chosen(name))
         .collect();
-    if chosen.is_empty() {
-        let names: Vec<_> = SCENARIOS.iter().map(|(name, _)| *name).collect();
+    let once: Vec<_> = journal::SCENARIOS
+        .iter()
+        .filter(|(name, _)| is_chosen(name))
+        .collect();
+    if chosen.is_empty() && once.is_empty() {
+        let names = SCENARIOS.iter().map(|(name, _)| *name);
+        let names: Vec<_> = names
+            .chain(journal::SCENARIOS.iter().map(|(name, _)| *name))
+            .collect();
         eprintln_usage(&names);
         std::process::exit(2);
     }
@@ -37,6 +46,12 @@ fn main() {
             let row = Row::measure(sides, allocations);
             println!("{}", if json { row.json(name) } else { row.text(name) });
         });
+    }
+    for (_, make) in once {
+        for figure in make() {
+            let (row, name) = (Row::once(&figure), &figure.scenario);
+            println!("{}", if json { row.json(name) } else { row.text(name) });
+        }
     }
 }
 

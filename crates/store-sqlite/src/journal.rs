@@ -84,6 +84,12 @@ impl SqliteJournal {
         })
     }
 
+    /// How many transactions this journal committed so far: the writes that waited
+    /// at the same time share one.
+    pub fn transactions(&self) -> u64 {
+        self.writer.transactions()
+    }
+
     /// Whether there is a store at `path`.
     ///
     /// # Errors

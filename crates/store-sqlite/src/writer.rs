@@ -3,7 +3,10 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread::JoinHandle,
 };
 
@@ -77,6 +80,7 @@ pub(crate) struct Writer {
     path: PathBuf,
     synchronous: Synchronous,
     written: Arc<Notify>,
+    transactions: Arc<AtomicU64>,
     running: OnceLock<Running>,
 }
 
@@ -98,6 +102,7 @@ impl Writer {
             path,
             synchronous,
             written,
+            transactions: Arc::default(),
             running: OnceLock::new(),
         }
     }
@@ -116,6 +121,11 @@ impl Writer {
         outcome.await.map_err(|_| gone())?
     }
 
+    /// How many transactions were committed.
+    pub(crate) fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::Relaxed)
+    }
+
     fn running(&self) -> &Running {
         self.running.get_or_init(|| {
             let (jobs, queue) = mpsc::channel(QUEUE);
@@ -123,6 +133,7 @@ impl Writer {
                 path: self.path.clone(),
                 synchronous: self.synchronous,
                 written: Arc::clone(&self.written),
+                transactions: Arc::clone(&self.transactions),
                 store: None,
             };
             let thread = std::thread::Builder::new()
@@ -161,6 +172,7 @@ struct Desk {
     path: PathBuf,
     synchronous: Synchronous,
     written: Arc<Notify>,
+    transactions: Arc<AtomicU64>,
     store: Option<Store>,
 }
 
@@ -198,6 +210,9 @@ impl Desk {
         let _ = store.lock.unlock();
         let failure = committed.map_err(|error| schema::failed(&path, &error));
         let failure = failure.err();
+        if failure.is_none() {
+            self.transactions.fetch_add(1, Ordering::Relaxed);
+        }
         for outcome in outcomes {
             outcome.tell(failure.as_ref());
         }

@@ -1,0 +1,54 @@
+//! The journal beside raw inserts of the same bytes in the same mode.
+//!
+//! Each figure is one run of 4,000 supersteps, 1,000 threads or 10,000 parked
+//! runs, not a median: what grows is seen inside the run.
+
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::indexing_slicing,
+    reason = "figures for people, of counts that are known"
+)]
+
+mod group;
+mod growth;
+mod parked;
+mod raw;
+
+use rustagents_store_sqlite::Synchronous;
+
+/// What makes the figures of a scenario.
+pub type Figures = fn() -> Vec<Figure>;
+
+/// Each scenario with what makes its figures.
+pub const SCENARIOS: &[(&str, Figures)] = &[
+    ("journal-growth/normal", || {
+        growth::growth(Synchronous::Normal)
+    }),
+    ("journal-growth/full", || growth::growth(Synchronous::Full)),
+    ("journal-group", group::group),
+    ("journal-parked", parked::parked),
+];
+
+/// Ours beside the limit, in one unit.
+#[derive(Debug)]
+pub struct Figure {
+    /// What it is a figure of.
+    pub scenario: String,
+    /// Both sides' unit.
+    pub unit: &'static str,
+    /// Our side.
+    pub ours: f64,
+    /// The other one.
+    pub limit: f64,
+}
+
+impl Figure {
+    fn new(scenario: impl Into<String>, unit: &'static str, ours: f64, limit: f64) -> Self {
+        Self {
+            scenario: scenario.into(),
+            unit,
+            ours,
+            limit,
+        }
+    }
+}
