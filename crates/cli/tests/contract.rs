@@ -600,7 +600,7 @@ fn a_new_input_continues_the_conversation() {
         "the model reads what was said before"
     );
     assert_eq!(desk.journal("SELECT count(*) FROM threads"), ["1"]);
-    let opened = "SELECT body FROM records WHERE kind = 'run.opened' ORDER BY seq";
+    let opened = "SELECT body FROM records WHERE kind = 'run.opened' ORDER BY id";
     assert_eq!(desk.journal(opened).len(), 2);
 }
 

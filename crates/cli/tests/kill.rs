@@ -94,7 +94,7 @@ fn project(desk: &Desk, said: &Said) -> Projection {
     let whole = said.json();
     let usage = &whole["usage"];
     let ids: Vec<Value> = desk
-        .journal("SELECT body FROM records WHERE kind = 'graph.checkpoint' ORDER BY seq")
+        .journal("SELECT body FROM records WHERE kind = 'graph.checkpoint' ORDER BY id")
         .iter()
         .flat_map(|body| deltas(body, "messages"))
         .flat_map(|delta| delta["messages"].as_array().unwrap().clone())

@@ -218,7 +218,7 @@ impl Journal for SqliteJournal {
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
         Box::pin(
             self.writer
-                .run(move |path, connection| batch::append(path, connection, &batch)),
+                .run_checked(move |path, connection| batch::append(path, connection, &batch)),
         )
     }
 

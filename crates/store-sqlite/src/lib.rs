@@ -3,7 +3,7 @@
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
 //! versions), `writer.rs` (the thread that writes), `batch.rs` (one batch inside
-//! a transaction), `threads.rs` (whole threads inside one), `reader.rs`, `tail.rs`
+//! a transaction), `target.rs` (the rows of a thread that is written to), `threads.rs` (whole threads inside one), `reader.rs`, `tail.rs`
 //! (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is the
 //! file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
 //! and [`SqliteEvents`] in `events.rs`, the event journal.
@@ -29,6 +29,7 @@ mod journal;
 mod reader;
 mod schema;
 mod tail;
+mod target;
 mod threads;
 mod writer;
 

@@ -18,6 +18,7 @@ use rustagents_core::{
 
 use crate::{
     schema::{self, Header},
+    target::row_number,
     threads::Lock,
 };
 
@@ -25,11 +26,11 @@ use crate::{
 const POOL: usize = 4;
 
 const RECORD: &str =
-    "SELECT r.seq, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
+    "SELECT r.id & 4294967295, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
        r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes)
-  FROM records r
+  FROM threads t
+  JOIN records r
   JOIN chains c ON c.id = r.chain
-  JOIN threads t ON t.id = r.thread
   LEFT JOIN contents b ON b.family = t.family AND b.digest = r.content";
 
 #[derive(Clone, Debug)]
@@ -102,16 +103,17 @@ pub(crate) fn records(
         "AND c.branch = ?5 AND c.namespace = ?6"
     };
     let sql = format!(
-        "{RECORD} WHERE t.name = ?1 AND r.seq > ?2 AND r.seq < ?3 {kinds} {chain}
-          ORDER BY r.seq {order} LIMIT ?7"
+        "{RECORD} WHERE t.name = ?1 AND r.id > (t.id << 32 | ?2) AND r.id < (t.id << 32 | ?3)
+            {kinds} {chain}
+          ORDER BY r.id {order} LIMIT ?7"
     );
     let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
     let on = select.chain.as_ref();
     let mut rows = statement
         .query(params![
             thread.as_str(),
-            whole(select.after),
-            whole(select.before.unwrap_or(u64::MAX)),
+            place(select.after),
+            place(select.before.unwrap_or(u64::MAX)),
             serde_json::to_string(&select.kinds).unwrap_or_default(),
             on.map(|chain| chain.branch.as_str()),
             on.map(|chain| chain.namespace.as_str()),
@@ -123,6 +125,11 @@ pub(crate) fn records(
         records.push(decode(path, row)?);
     }
     Ok(records)
+}
+
+/// A place as the lower bits of a row's number; the last one stands for all later.
+fn place(place: u64) -> i64 {
+    whole(place.min(0xFFFF_FFFF))
 }
 
 /// SQLite's numbers end where those of `i64` do.
@@ -174,9 +181,11 @@ pub(crate) fn record(
     seq: Seq,
 ) -> Result<Record, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
-    let sql = format!("{RECORD} WHERE r.thread = ?1 AND r.seq = ?2");
+    let sql = format!("{RECORD} WHERE t.id = ?1 AND r.id = ?2");
     let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
-    let mut rows = statement.query(params![thread, seq]).map_err(fail)?;
+    let mut rows = statement
+        .query(params![thread, row_number(thread, seq)])
+        .map_err(fail)?;
     match rows.next().map_err(fail)? {
         Some(row) => decode(path, row),
         None => Err(corrupt(seq, "it is missing")),
@@ -255,16 +264,16 @@ pub(crate) fn messages(
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let mut statement = connection
         .prepare_cached(
-            "SELECT m.place, m.name, coalesce(m.body, c.bytes)
+            "SELECT m.id & 4294967295, m.name, coalesce(m.body, c.bytes)
                FROM threads t
-               JOIN messages m ON m.thread = t.id AND m.place > ?2
+               JOIN messages m ON m.id > (t.id << 32 | ?2) AND m.id < ((t.id + 1) << 32)
                LEFT JOIN contents c ON c.family = t.family AND c.digest = m.content
               WHERE t.name = ?1
-              ORDER BY m.place LIMIT ?3",
+              ORDER BY m.id LIMIT ?3",
         )
         .map_err(fail)?;
     let mut rows = statement
-        .query(params![thread.as_str(), whole(after), count(limit)])
+        .query(params![thread.as_str(), place(after), count(limit)])
         .map_err(fail)?;
     let mut messages = Vec::new();
     while let Some(row) = rows.next().map_err(fail)? {

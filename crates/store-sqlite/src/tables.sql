@@ -22,12 +22,15 @@ CREATE TABLE chains(
   UNIQUE(thread, branch, namespace)
 ) STRICT;
 
+-- The id of a record or a message is its thread's in the upper bits, and its
+-- place in the thread in the lower 32: so they stand in the order in which they
+-- are read, and need no index for that.
 CREATE TABLE records(
-  thread INTEGER NOT NULL REFERENCES threads(id),
-  seq INTEGER NOT NULL,
+  id INTEGER PRIMARY KEY,           -- thread << 32 | seq
+  thread INTEGER,                   -- facts only, for their index
   chain INTEGER NOT NULL REFERENCES chains(id),
   parent INTEGER,                   -- commits: seq of the commit that it extends
-  branch TEXT NOT NULL,
+  branch TEXT,                      -- facts only, for their index
   key TEXT,                         -- facts: unique in the branch; commits: NULL
   kind TEXT NOT NULL,
   version INTEGER NOT NULL,
@@ -38,22 +41,18 @@ CREATE TABLE records(
   effect TEXT,                      -- repeatable, idempotent, once
   digest BLOB,                      -- of the effect's canonical input
   body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
-  content BLOB,                     -- digest of the body in contents
-  PRIMARY KEY(thread, seq)
+  content BLOB                      -- digest of the body in contents
 ) STRICT;
 CREATE UNIQUE INDEX records_key ON records(thread, branch, key) WHERE key IS NOT NULL;
-CREATE INDEX records_content ON records(content) WHERE content IS NOT NULL;
 
 CREATE TABLE messages(
+  id INTEGER PRIMARY KEY,           -- thread << 32 | place, in the order of writing
   thread INTEGER NOT NULL REFERENCES threads(id),
-  place INTEGER NOT NULL,           -- the order in which they were written
   name TEXT NOT NULL,
   body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
   content BLOB,
-  PRIMARY KEY(thread, place),
   UNIQUE(thread, name)
 ) STRICT;
-CREATE INDEX messages_content ON messages(content) WHERE content IS NOT NULL;
 
 CREATE TABLE contents(
   family INTEGER NOT NULL,

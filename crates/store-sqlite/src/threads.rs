@@ -15,8 +15,9 @@ use rustagents_core::{
 };
 
 use crate::{
-    batch::{self, Target, ThreadRow},
+    batch,
     schema::failed,
+    target::{Placed, Target, ThreadRow, check_epoch, find, known, row_number},
 };
 
 /// Which of a thread's lock files counts. A take-over goes on to the next one.
@@ -108,7 +109,7 @@ fn now_ms() -> i64 {
 }
 
 fn free(path: &Path, connection: &Connection, thread: &ThreadId) -> Result<(), JournalError> {
-    match batch::find(connection, thread).map_err(|e| failed(path, &e))? {
+    match find(connection, thread).map_err(|e| failed(path, &e))? {
         None => Ok(()),
         Some(_) => Err(JournalError::ThreadExists {
             thread: thread.clone(),
@@ -124,7 +125,7 @@ pub(crate) fn copy(
     to: &ThreadId,
     upto: Option<Seq>,
 ) -> Result<(), JournalError> {
-    let source = batch::known(path, connection, from)?;
+    let source = known(path, connection, from)?;
     free(path, connection, to)?;
     copy_rows(connection, &source, to, upto).map_err(|e| failed(path, &e))
 }
@@ -137,36 +138,46 @@ fn copy_rows(
 ) -> rusqlite::Result<()> {
     let copy = make(connection, to, source.epoch, "{}")?.id;
     let upto = upto.unwrap_or(source.last_seq).min(source.last_seq);
+    let (first, last) = (row_number(source.id, 0), row_number(source.id, upto));
     connection.execute(
         "INSERT INTO chains(thread, branch, namespace)
          SELECT ?2, branch, namespace FROM chains
-          WHERE id IN (SELECT chain FROM records WHERE thread = ?1 AND seq <= ?3)
+          WHERE thread = ?1 AND id IN (SELECT chain FROM records WHERE id BETWEEN ?3 AND ?4)
           ORDER BY id",
-        params![source.id, copy, upto],
+        params![source.id, copy, first, last],
     )?;
     connection.execute(
-        "INSERT INTO records(thread, seq, chain, parent, branch, key, kind, version, run, attempt,
+        "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run, attempt,
                              epoch, at, effect, digest, body, content)
-         SELECT ?2, r.seq, n.id, r.parent, r.branch, r.key, r.kind, r.version, r.run, r.attempt,
+         SELECT ?1 << 32 | (r.id & 4294967295), iif(r.key IS NULL, NULL, ?1), n.id, r.parent, r.branch, r.key, r.kind, r.version, r.run, r.attempt,
                 r.epoch, r.at, r.effect, r.digest, r.body, r.content
            FROM records r
            JOIN chains c ON c.id = r.chain
-           JOIN chains n ON n.thread = ?2 AND n.branch = c.branch AND n.namespace = c.namespace
-          WHERE r.thread = ?1 AND r.seq <= ?3
-          ORDER BY r.seq",
-        params![source.id, copy, upto],
+           JOIN chains n ON n.thread = ?1 AND n.branch = c.branch AND n.namespace = c.namespace
+          WHERE r.id BETWEEN ?2 AND ?3
+          ORDER BY r.id",
+        params![copy, first, last],
     )?;
     connection.execute(
-        "INSERT INTO messages(thread, place, name, body, content)
-         SELECT ?2, place, name, body, content FROM messages WHERE thread = ?1 ORDER BY place",
-        params![source.id, copy],
+        "INSERT INTO messages(id, thread, name, body, content)
+         SELECT ?1 << 32 | (id & 4294967295), ?1, name, body, content FROM messages
+          WHERE id BETWEEN ?2 AND ?3
+          ORDER BY id",
+        params![copy, first, row_number(source.id, u64::MAX)],
     )?;
     connection.execute(
         "UPDATE threads SET family = ?2, last_seq = coalesce(r.seq, 0), last_place = ?3,
                             updated_at = coalesce(r.at, updated_at)
-           FROM (SELECT max(seq) AS seq, at FROM records WHERE thread = ?1) r
-          WHERE id = ?1",
-        params![copy, source.family, source.last_place],
+           FROM (SELECT max(id) & 4294967295 AS seq, at FROM records
+                  WHERE id BETWEEN ?4 AND ?5) r
+          WHERE threads.id = ?1",
+        params![
+            copy,
+            source.family,
+            source.last_place,
+            row_number(copy, 0),
+            row_number(copy, u64::MAX)
+        ],
     )?;
     find_heads(connection, copy)
 }
@@ -174,18 +185,19 @@ fn copy_rows(
 /// Sets the head of each chain of a thread to its last commit, and forgets chains
 /// without records.
 fn find_heads(connection: &Connection, thread: i64) -> rusqlite::Result<()> {
+    let (first, last) = (row_number(thread, 0), row_number(thread, u64::MAX));
     connection.execute(
         "DELETE FROM chains
-          WHERE thread = ?1 AND id NOT IN (SELECT chain FROM records WHERE thread = ?1)",
-        [thread],
+          WHERE thread = ?1 AND id NOT IN (SELECT chain FROM records WHERE id BETWEEN ?2 AND ?3)",
+        params![thread, first, last],
     )?;
     connection
         .execute(
             "UPDATE chains SET head = h.head
-               FROM (SELECT chain, max(CASE WHEN key IS NULL THEN seq END) AS head
-                       FROM records WHERE thread = ?1 GROUP BY chain) h
+               FROM (SELECT chain, max(iif(key IS NULL, id & 4294967295, NULL)) AS head
+                       FROM records WHERE id BETWEEN ?1 AND ?2 GROUP BY chain) h
               WHERE h.chain = chains.id",
-            [thread],
+            [first, last],
         )
         .map(drop)
 }
@@ -199,7 +211,39 @@ pub(crate) fn install(
     free(path, connection, &image.thread)?;
     let row = make(connection, &image.thread, image.epoch, "{}").map_err(|e| failed(path, &e))?;
     let mut target = Target::new(path, connection, row);
-    target.install(image)
+    fill(&mut target, image)
+}
+
+/// Fills a new thread.
+fn fill<'a>(target: &mut Target<'a>, image: &'a ThreadImage) -> Result<(), JournalError> {
+    for content in &image.contents {
+        let stored = target.insert_content(content.digest, &content.bytes);
+        stored.map_err(|error| target.failed(&error))?;
+    }
+    for message in &image.messages {
+        let body = batch::encoded(message)?;
+        let stored = target.insert_message(message.id.as_str(), &body);
+        stored.map_err(|error| target.failed(&error))?;
+    }
+    for record in &image.records {
+        if record.seq <= target.row.last_seq {
+            return Err(JournalError::Malformed {
+                rule: "records are in the order of their places",
+            });
+        }
+        let key = record.key();
+        let taken = key.map(|key| target.fact(&record.chain.branch, key));
+        let taken = taken.transpose().map_err(|error| target.failed(&error))?;
+        if taken.flatten().is_some() {
+            return Err(JournalError::Malformed {
+                rule: "a key is unique in its branch",
+            });
+        }
+        let stored = target.insert(&Placed::record(record));
+        stored.map_err(|error| target.failed(&error))?;
+    }
+    let at_ms = image.records.last().map_or(0, |record| record.at_ms);
+    target.close(at_ms).map_err(|error| target.failed(&error))
 }
 
 /// Writes the batch, drops records, and collects what nobody mentions then.
@@ -209,20 +253,23 @@ pub(crate) fn compact(
     compaction: &Compaction,
 ) -> Result<Vec<Seq>, JournalError> {
     let seqs = batch::append(path, connection, &compaction.batch)?;
-    let thread = batch::known(path, connection, &compaction.batch.thread)?;
+    let thread = known(path, connection, &compaction.batch.thread)?;
     let fail = |error: rusqlite::Error| failed(path, &error);
     for range in &compaction.drop {
-        let bound = |seq: Seq| i64::try_from(seq).unwrap_or(i64::MAX);
+        let bound = |seq: Seq| row_number(thread.id, seq.min(thread.last_seq));
+        if *range.start() > thread.last_seq {
+            continue;
+        }
         connection
             .execute(
-                "DELETE FROM records WHERE thread = ?1 AND seq BETWEEN ?2 AND ?3",
-                params![thread.id, bound(*range.start()), bound(*range.end())],
+                "DELETE FROM records WHERE id BETWEEN ?1 AND ?2",
+                [bound(*range.start()), bound(*range.end())],
             )
             .map_err(fail)?;
     }
     find_heads(connection, thread.id).map_err(fail)?;
     let mut mentioned = Mentioned::default();
-    mentioned.read(connection, Bodies::Records, "r.thread", thread.id)?;
+    mentioned.read(connection, Bodies::Records, "t.id", thread.id)?;
     collect_messages(connection, thread.id, &mentioned).map_err(fail)?;
     collect_contents(path, connection, thread.family)?;
     Ok(seqs)
@@ -235,10 +282,10 @@ pub(crate) fn remove(
     thread: &ThreadId,
     epoch: Epoch,
 ) -> Result<(), JournalError> {
-    let row = batch::known(path, connection, thread)?;
-    batch::check_epoch(thread, epoch, &row)?;
+    let row = known(path, connection, thread)?;
+    check_epoch(thread, epoch, &row)?;
     for sql in [
-        "DELETE FROM records WHERE thread = ?1",
+        "DELETE FROM records WHERE id >> 32 = ?1 AND id BETWEEN ?1 << 32 AND (?1 + 1) << 32",
         "DELETE FROM chains WHERE thread = ?1",
         "DELETE FROM messages WHERE thread = ?1",
         "DELETE FROM threads WHERE id = ?1",
@@ -267,13 +314,13 @@ enum Bodies {
 
 impl Bodies {
     fn sql(self, of: &str) -> String {
-        let (table, place) = match self {
-            Self::Records => ("records", "r.seq"),
-            Self::Messages => ("messages", "r.name"),
+        let table = match self {
+            Self::Records => "records",
+            Self::Messages => "messages",
         };
         format!(
-            "SELECT {place}, coalesce(r.body, c.bytes), r.content FROM {table} r
-               JOIN threads t ON t.id = r.thread
+            "SELECT coalesce(r.body, c.bytes), r.content FROM threads t
+               JOIN {table} r ON r.id > (t.id << 32) AND r.id < ((t.id + 1) << 32)
                LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
               WHERE {of} = ?1"
         )
@@ -298,9 +345,9 @@ impl Mentioned {
             .map_err(|e| broken(&e))?;
         let mut rows = statement.query([number]).map_err(|e| broken(&e))?;
         while let Some(row) = rows.next().map_err(|e| broken(&e))? {
-            let body: Vec<u8> = row.get(1).map_err(|e| broken(&e))?;
+            let body: Vec<u8> = row.get(0).map_err(|e| broken(&e))?;
             let body = String::from_utf8(body).map_err(|e| broken(&e))?;
-            let content: Option<Vec<u8>> = row.get(2).map_err(|e| broken(&e))?;
+            let content: Option<Vec<u8>> = row.get(1).map_err(|e| broken(&e))?;
             let content = content.and_then(|bytes| Digest::from_bytes(&bytes));
             self.digests.extend(content);
             mention::strings(&body, &mut |text| {

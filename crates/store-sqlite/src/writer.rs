@@ -14,7 +14,10 @@ use rusqlite::Connection;
 use rustagents_core::journal::JournalError;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::schema::{self, Synchronous};
+use crate::{
+    batch::Refused,
+    schema::{self, Synchronous},
+};
 
 /// How many jobs may wait before senders do.
 const QUEUE: usize = 256;
@@ -24,12 +27,16 @@ const GROUP: usize = 256;
 
 /// Something to be written inside the group's transaction.
 trait Job: Send {
-    /// Does it, or leaves nothing of it behind.
-    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Box<dyn Outcome>;
+    /// Does it, or leaves nothing of it behind; or else says why the transaction
+    /// is spoilt.
+    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Performed;
 
     /// Tells that there is no transaction.
     fn refuse(self: Box<Self>, failure: JournalError);
 }
+
+/// A job's outcome, and why the transaction has to go, if it has.
+type Performed = (Box<dyn Outcome>, Option<JournalError>);
 
 /// A job's outcome, told only once the transaction is durable.
 trait Outcome {
@@ -50,12 +57,16 @@ struct Done<T> {
 impl<T, F> Job for Task<T, F>
 where
     T: Send + 'static,
-    F: FnOnce(&Path, &Connection) -> Result<T, JournalError> + Send,
+    F: FnOnce(&Path, &Connection) -> Result<T, Refused> + Send,
 {
-    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Box<dyn Outcome> {
+    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Performed {
         let Self { work, reply } = *self;
-        let result = savepoint(path, connection, || work(path, connection));
-        Box::new(Done { result, reply })
+        let (result, spoilt) = match work(path, connection) {
+            Ok(done) => (Ok(done), None),
+            Err(Refused::Clean(error)) => (Err(error), None),
+            Err(Refused::Dirty(error)) => (Err(error.clone()), Some(error)),
+        };
+        (Box::new(Done { result, reply }), spoilt)
     }
 
     fn refuse(self: Box<Self>, failure: JournalError) {
@@ -108,10 +119,22 @@ impl Writer {
     }
 
     /// Hands work over and waits for its outcome. Once handed over, it runs to its
-    /// end, whether somebody waits or not.
+    /// end, whether somebody waits or not. What it wrote before it failed is undone.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        self.run_checked(move |path, connection| {
+            savepoint(path, connection, || work(path, connection))
+        })
+        .await
+    }
+
+    /// As [`Writer::run`], for work that writes nothing before it has checked
+    /// everything, and so needs nobody to undo it.
+    pub(crate) async fn run_checked<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path, &Connection) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (reply, outcome) = oneshot::channel();
         let gone = || schema::unavailable(&self.path, &"the writer is gone");
@@ -199,17 +222,27 @@ impl Desk {
                 return jobs.drain(..).for_each(|job| job.refuse(failure.clone()));
             }
         };
-        let outcomes: Vec<_> = jobs
-            .drain(..)
-            .map(|job| job.perform(&path, &store.connection))
-            .collect();
-        let committed = run(&store.connection, "COMMIT");
-        if committed.is_err() {
+        let (mut outcomes, mut spoilt) = (Vec::with_capacity(jobs.len()), None);
+        let mut waiting = jobs.drain(..);
+        for job in waiting.by_ref() {
+            let outcome;
+            (outcome, spoilt) = job.perform(&path, &store.connection);
+            outcomes.push(outcome);
+            if spoilt.is_some() {
+                break;
+            }
+        }
+        let failure = spoilt.or_else(|| {
+            let committed = run(&store.connection, "COMMIT");
+            committed
+                .map_err(|error| schema::failed(&path, &error))
+                .err()
+        });
+        if let Some(failure) = &failure {
             let _ = run(&store.connection, "ROLLBACK");
+            waiting.for_each(|job| job.refuse(failure.clone()));
         }
         let _ = store.lock.unlock();
-        let failure = committed.map_err(|error| schema::failed(&path, &error));
-        let failure = failure.err();
         if failure.is_none() {
             self.transactions.fetch_add(1, Ordering::Relaxed);
         }
@@ -256,15 +289,18 @@ fn savepoint<T>(
     path: &Path,
     connection: &Connection,
     work: impl FnOnce() -> Result<T, JournalError>,
-) -> Result<T, JournalError> {
-    let run = |sql| run(connection, sql).map_err(|e| schema::failed(path, &e));
+) -> Result<T, Refused> {
+    let run = |sql| {
+        let ran = run(connection, sql);
+        ran.map_err(|error| Refused::Dirty(schema::failed(path, &error)))
+    };
     run("SAVEPOINT job")?;
     let result = work();
     if result.is_err() {
         run("ROLLBACK TO job")?;
     }
     run("RELEASE job")?;
-    result
+    result.map_err(Refused::Clean)
 }
 
 fn run(connection: &Connection, sql: &str) -> rusqlite::Result<()> {

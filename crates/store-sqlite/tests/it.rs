@@ -227,7 +227,7 @@ async fn a_damaged_store_is_a_typed_error_that_names_the_place() {
     drop((claim, journal));
     rusqlite::Connection::open(&path)
         .unwrap()
-        .execute_batch("UPDATE records SET body = x'ff' WHERE seq = 2")
+        .execute_batch("UPDATE records SET body = x'ff' WHERE id & 4294967295 = 2")
         .unwrap();
     let journal = SqliteJournal::open(&path).unwrap();
     let error = journal.read(&name, Select::all()).await.unwrap_err();
