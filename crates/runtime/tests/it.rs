@@ -13,3 +13,4 @@ mod crash;
 mod decisions;
 mod lifecycle;
 mod races;
+mod threads;
