@@ -9,7 +9,7 @@
 pub mod check;
 mod delete;
 mod error;
-pub mod fork;
+mod fork;
 mod lines;
 mod prune;
 mod rewrite;
@@ -27,6 +27,7 @@ pub use error::ThreadsError;
 pub use fork::{Fork, fork};
 pub use prune::{Keep, Pruned};
 pub use rewrite::Removed;
+pub use state::state_at;
 
 /// The row of a thread in the journal's listing, if there is such a thread.
 ///

@@ -70,6 +70,18 @@ impl Bench {
             .unwrap()
     }
 
+    /// A run that overwrites a value, and says one word.
+    pub(crate) async fn note(&self, thread: &str, note: &str) {
+        let start = Start {
+            thread: Some(name(thread)),
+            set: vec![("note".into(), note.into())],
+            ..self.request()
+        };
+        let (runtime, program) = (self.live(), self.program(WORD));
+        let report = runtime.start(&program, start, Watch::default()).await;
+        assert!(report.unwrap().is_closed);
+    }
+
     /// Approves everything that the thread waits for.
     pub(crate) async fn approve_all(&self, thread: &str, source: &str) -> Report {
         let thread = name(thread);
@@ -85,6 +97,16 @@ impl Bench {
             .resume(&program, resume, Watch::default())
             .await
             .unwrap()
+    }
+
+    /// Approves what the thread asks until its run is over.
+    pub(crate) async fn finish(&self, thread: &str) {
+        for _ in 0..5 {
+            if self.approve_all(thread, MIXED).await.is_closed {
+                return;
+            }
+        }
+        panic!("no end after five resumes");
     }
 
     /// A run of two clerks to its end, with every call approved.

@@ -2,12 +2,12 @@
 
 use rustagents_core::{
     ids::{CallId, RunId, ThreadId},
-    journal::{Journal, JournalError, Seq},
+    journal::{Journal, JournalError, Record, Seq, kind},
 };
+use rustagents_graph::record::Snapshot;
 
 use super::{
     ThreadsError, known,
-    state::record,
     survey::{Point, Survey},
     transfer,
 };
@@ -58,9 +58,11 @@ pub async fn fork(
             calls,
         });
     }
-    match survey.covering(checkpoint) {
-        Some((_, at, seq)) if seq > cut => behind(journal, fork, cut, (at, seq)).await?,
-        _ => journal.copy(&fork.from, &fork.to, Some(cut)).await?,
+    let carried = carried(&survey, checkpoint, cut);
+    if carried.is_empty() {
+        journal.copy(&fork.from, &fork.to, Some(cut)).await?;
+    } else {
+        behind(journal, fork, cut, &carried).await?;
     }
     Ok(calls)
 }
@@ -80,28 +82,65 @@ fn point<'a>(survey: &'a Survey, fork: &Fork, checkpoint: u64) -> Result<Point<'
     })
 }
 
-/// Forks where the state comes from a snapshot that stands behind the cut, as after
-/// a pruning: the snapshot goes along, right after the cut.
+/// The snapshots that stand behind the cut, as after a pruning, and make up for what
+/// is missing before it: where the checkpoint of each stands, and its own place. The
+/// one of the highest checkpoint is the last of them, wherever it stands.
+fn carried(survey: &Survey, checkpoint: u64, cut: Seq) -> Vec<(Seq, Seq)> {
+    let behind = survey.snapshots();
+    let behind = behind.filter(|(of, _, seq)| *of <= checkpoint && *seq > cut);
+    let mut carried: Vec<_> = behind.collect();
+    if let (false, Some(highest)) = (carried.is_empty(), survey.covering(checkpoint)) {
+        carried.retain(|snapshot| *snapshot != highest);
+        carried.push(highest);
+    }
+    carried.into_iter().map(|(_, at, seq)| (at, seq)).collect()
+}
+
+/// Forks where snapshots have to go along, right after the cut.
 async fn behind(
     journal: &dyn Journal,
     fork: &Fork,
     cut: Seq,
-    (at, seq): (Seq, Seq),
+    carried: &[(Seq, Seq)],
 ) -> Result<(), ThreadsError> {
-    let mut snapshot = record(journal, &fork.from, seq).await?;
-    let body = serde_json::from_str::<serde_json::Map<_, _>>(&snapshot.body);
-    let mut body = body.map_err(|error| JournalError::Corrupt {
-        place: format!("record {seq} ({})", snapshot.kind),
-        reason: error.to_string(),
-    })?;
-    body.insert("at".into(), at.into());
-    snapshot.body = serde_json::Value::Object(body).to_string();
-    snapshot.seq = cut + 1;
-    snapshot.run = RunId::from("");
     let mut image = transfer::image(journal, &fork.from).await?;
     image.thread = fork.to.clone();
-    image.records.retain(|record| record.seq <= cut);
-    image.records.push(snapshot);
+    let is_carried = |seq| carried.iter().any(|(_, carried)| *carried == seq);
+    let (snapshots, records): (Vec<_>, Vec<_>) = image
+        .records
+        .into_iter()
+        .filter(|record| record.seq <= cut || is_carried(record.seq))
+        .partition(|record| is_carried(record.seq));
+    image.records = records;
+    let mut place = cut;
+    for (at, seq) in carried {
+        let Some(snapshot) = snapshots.iter().find(|record| record.seq == *seq) else {
+            continue;
+        };
+        place += 1;
+        let snapshot = placed(snapshot, *at, place)?;
+        image.records.push(Record {
+            epoch: image.epoch,
+            ..snapshot
+        });
+    }
     journal.install(image).await?;
     Ok(())
+}
+
+/// A snapshot at another place, which says where its checkpoint stands.
+fn placed(snapshot: &Record, at: Seq, place: Seq) -> Result<Record, JournalError> {
+    let body = Snapshot {
+        at: Some(at),
+        ..snapshot.decode(kind::SNAPSHOT)?
+    };
+    let body = serde_json::to_string(&body).map_err(|error| JournalError::Encode {
+        reason: error.to_string(),
+    })?;
+    Ok(Record {
+        seq: place,
+        run: RunId::from(""),
+        body,
+        ..snapshot.clone()
+    })
 }

@@ -2,19 +2,40 @@
 //! needed, since a change says what kind of channel it is for.
 
 use rustagents_core::{
-    ids::ThreadId,
+    ids::{Branch, ThreadId},
     journal::{Journal, JournalError, Record, Select, Seq, kind},
     log::ThreadLog,
 };
 use rustagents_graph::{
     State,
     record::{Checkpoint, Snapshot},
+    state::Delta,
 };
 
-use super::{ThreadsError, root, survey::Survey};
+use super::{ThreadsError, known, root, survey::Survey};
 
 /// How many records are read at a time.
 const PAGE: usize = 200;
+
+/// The state of a thread at one of its checkpoints, as the changes that make it of
+/// an empty one; without a number, at the last one.
+///
+/// # Errors
+/// [`ThreadsError::StateGone`]: what led to it was pruned; and what the journal says.
+pub async fn state_at(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    checkpoint: Option<u64>,
+) -> Result<Vec<(String, Delta)>, ThreadsError> {
+    known(journal, thread).await?;
+    let survey = Survey::of(journal, thread).await?;
+    let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
+    let reached = survey.points().map(|point| point.mark.number);
+    let reached = reached.chain(survey.snapshots().map(|(of, ..)| of)).max();
+    let number = checkpoint.or(reached).unwrap_or_default();
+    let snapshot = snapshot(journal, thread, &survey, &log, number).await?;
+    Ok(snapshot.state)
+}
 
 /// The snapshot of the state at checkpoint `number`; 0 is before the first one.
 pub(super) async fn snapshot(
@@ -94,7 +115,7 @@ pub(super) async fn record(
 fn apply(
     state: &mut State,
     log: &ThreadLog,
-    deltas: &[(String, rustagents_graph::state::Delta)],
+    deltas: &[(String, Delta)],
 ) -> Result<(), JournalError> {
     for (channel, delta) in deltas {
         state.apply(channel, delta, |id| log.message(id))?;

@@ -1,12 +1,31 @@
-use rustagents_core::{code::Coded, ids::RunId, journal::Owner};
+use std::sync::Arc;
+
+use rustagents_core::{
+    code::Coded,
+    ids::RunId,
+    journal::{Journal, Owner},
+};
 use rustagents_runtime::{
     ThreadView,
-    threads::{Fork, Keep, find, fork},
+    threads::{Fork, Keep, find, fork, transfer::image},
+};
+use rustagents_store::{
+    MemoryJournal,
+    fault::{FaultJournal, FaultPoint, Side},
 };
 use serde_json::json;
 
 use super::{MIXED, WORD, name};
 use crate::bench::Bench;
+
+fn copy(to: &str) -> Fork {
+    Fork {
+        from: name("t"),
+        to: name(to),
+        checkpoint: None,
+        repeats: false,
+    }
+}
 
 async fn gone(bench: &Bench, run: &RunId) {
     bench.live().delete_run(&name("t"), run).await.unwrap();
@@ -64,17 +83,7 @@ async fn what_waits_or_is_driven_or_unknown_stays() {
 async fn the_last_run_goes_and_the_thread_stands_as_before_it() {
     let bench = Bench::new();
     let first = bench.say("t", WORD, json!(1)).await;
-    fork(
-        &*bench.journal,
-        &Fork {
-            from: name("t"),
-            to: name("u"),
-            checkpoint: None,
-            repeats: false,
-        },
-    )
-    .await
-    .unwrap();
+    fork(&*bench.journal, &copy("u")).await.unwrap();
     let last = bench.paid("t", json!("gone")).await;
     gone(&bench, &last.run).await;
     let view = bench.view().await;
@@ -175,4 +184,42 @@ async fn a_run_whose_beginning_was_pruned_cannot_go_alone() {
         assert_eq!(error.code().as_str(), "RAG0414", "{error}");
     }
     assert_eq!(bench.all("t").await, before);
+}
+
+#[tokio::test]
+async fn whatever_dies_in_the_middle_is_done_or_was_never_begun() {
+    for (side, done) in [(Side::Before, false), (Side::After, true)] {
+        // A claim is a write of its own; making a thread takes none.
+        for (action, write) in [("delete", 2), ("delete run", 2), ("fork", 1), ("import", 1)] {
+            let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+            let bench = Bench::on(Arc::clone(&inner));
+            bench.say("t", WORD, json!(1)).await;
+            let last = bench.say("t", WORD, json!(2)).await.run;
+            let before = (bench.all("t").await, bench.all("u").await);
+            let fault = FaultPoint { write, side };
+            let dying = FaultJournal::new(Arc::clone(&inner), fault, || {});
+            let dying = Bench::on(Arc::new(dying));
+            let died = match action {
+                "delete" => dying.live().delete(&name("t"), false).await.is_err(),
+                "delete run" => {
+                    let deleted = dying.live().delete_run(&name("t"), &last).await;
+                    deleted.is_err()
+                }
+                "fork" => fork(&*dying.journal, &copy("u")).await.is_err(),
+                _ => {
+                    let mut image = image(&*inner, &name("t")).await.unwrap();
+                    image.thread = name("u");
+                    dying.journal.install(image).await.is_err()
+                }
+            };
+            assert!(died, "{action} {side:?}");
+            let after = (bench.all("t").await, bench.all("u").await);
+            assert_eq!(after != before, done, "{action} {side:?}");
+            for thread in ["t", "u"] {
+                if find(&*inner, &name(thread)).await.unwrap().is_some() {
+                    bench.is_whole(thread).await;
+                }
+            }
+        }
+    }
 }

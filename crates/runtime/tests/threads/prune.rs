@@ -3,11 +3,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use rustagents_core::{
     code::Coded,
+    ids::RunId,
     journal::{Journal, Owner, Record, kind},
 };
 use rustagents_runtime::{
-    Status,
-    threads::{Keep, Pruned},
+    Status, ThreadView, inspect,
+    threads::{Fork, Keep, Pruned, fork, state_at},
     view::Phase,
 };
 use rustagents_store::{
@@ -148,6 +149,35 @@ async fn a_pruning_that_dies_is_done_or_was_never_begun() {
     }
 }
 
+#[tokio::test]
+async fn a_snapshot_of_the_driver_and_one_of_the_pruning_go_together() {
+    let (pruned, whole) = (Bench::new(), Bench::new());
+    for bench in [&pruned, &whole] {
+        for number in 0..6 {
+            bench.note("t", &number.to_string().repeat(30_000)).await;
+        }
+    }
+    assert!(whole.count(kind::SNAPSHOT).await > 0);
+    prune(&pruned, Keep::Last(9)).await;
+    pruned.is_whole("t").await;
+    for checkpoint in pruned.checkpoints("t").await {
+        let at = |bench: &Bench| {
+            let journal = Arc::clone(&bench.journal);
+            async move {
+                state_at(&*journal, &name("t"), Some(checkpoint))
+                    .await
+                    .unwrap()
+            }
+        };
+        assert_eq!(
+            at(&pruned).await,
+            at(&whole).await,
+            "checkpoint {checkpoint}"
+        );
+    }
+    assert_eq!(pruned.one_more("t").await, whole.one_more("t").await);
+}
+
 /// What happens to a thread.
 #[derive(Clone, Debug)]
 enum Act {
@@ -155,7 +185,13 @@ enum Act {
     Pay,
     Approve,
     Cancel,
+    /// A large value, so that the driver comes to write snapshots.
+    Large(u8),
     Prune(u64),
+    /// An earlier run goes, of the pruned twin only: its state stays.
+    DeleteEarlier(usize),
+    /// The last run goes, of both.
+    DeleteLast,
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -164,27 +200,55 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => Just(Act::Pay),
         2 => Just(Act::Approve),
         1 => Just(Act::Cancel),
+        2 => (0_u8..9).prop_map(Act::Large),
         3 => (1_u64..6).prop_map(Act::Prune),
+        1 => (0_usize..9).prop_map(Act::DeleteEarlier),
+        1 => Just(Act::DeleteLast),
     ];
-    proptest::collection::vec(act, 1..12)
+    proptest::collection::vec(act, 1..16)
 }
 
-async fn act(bench: &Bench, act: &Act, prunes: bool) {
-    let view = rustagents_runtime::ThreadView::load(&*bench.journal, &name("t"))
-        .await
-        .unwrap();
-    let is_over = view.is_none_or(|view| matches!(view.phase, Phase::Closed(_)));
+/// What happens to one twin. A deletion of the last run is refused where a pruning
+/// took what came before; says whether it was done.
+async fn act(bench: &Bench, act: &Act, prunes: bool) -> bool {
+    let view = ThreadView::load(&*bench.journal, &name("t")).await.unwrap();
+    let is_over = view
+        .as_ref()
+        .is_none_or(|view| matches!(view.phase, Phase::Closed(_)));
     match act {
         Act::Say(note) if is_over => drop(bench.say("t", WORD, json!(note)).await),
+        Act::Large(note) if is_over => bench.note("t", &note.to_string().repeat(40_000)).await,
         Act::Pay if is_over => drop(bench.say("t", MIXED, json!("pay")).await),
         Act::Approve if !is_over => drop(bench.approve_all("t", MIXED).await),
         Act::Cancel if !is_over => drop(bench.live().cancel(&name("t")).await.unwrap()),
         Act::Prune(last) if prunes && bench.records().await > 0 => {
             prune(bench, Keep::Last(*last)).await;
-            bench.is_whole("t").await;
+        }
+        Act::DeleteEarlier(index) if prunes && is_over && view.is_some() => {
+            let mut runs = runs(bench).await;
+            runs.pop();
+            if let Some(run) = runs.get(*index) {
+                bench.live().delete_run(&name("t"), run).await.unwrap();
+            }
+        }
+        Act::DeleteLast if is_over && view.is_some() => {
+            let run = runs(bench).await.pop().unwrap();
+            return bench.live().delete_run(&name("t"), &run).await.is_ok();
         }
         _ => {}
     }
+    if bench.records().await > 0 {
+        bench.is_whole("t").await;
+    }
+    true
+}
+
+/// The runs that have a checkpoint, in order.
+async fn runs(bench: &Bench) -> Vec<RunId> {
+    let moments = inspect::history(&*bench.journal, &name("t"), 1_000).await;
+    let mut runs: Vec<_> = moments.unwrap().into_iter().map(|m| m.run).collect();
+    runs.dedup();
+    runs
 }
 
 proptest! {
@@ -196,16 +260,33 @@ proptest! {
         runtime.block_on(async {
             let (pruned, whole) = (Bench::new(), Bench::new());
             for step in &acts {
-                act(&pruned, step, true).await;
-                act(&whole, step, false).await;
+                if act(&pruned, step, true).await {
+                    act(&whole, step, false).await;
+                }
+            }
+            for checkpoint in pruned.checkpoints("t").await {
+                let at = Some(checkpoint);
+                let state = state_at(&*pruned.journal, &name("t"), at).await;
+                let twin = state_at(&*whole.journal, &name("t"), at).await;
+                prop_assert_eq!(state.unwrap(), twin.unwrap());
+                let to = format!("fork-{checkpoint}");
+                let given = Fork { from: name("t"), to: name(&to), checkpoint: at, repeats: true };
+                fork(&*pruned.journal, &given).await.unwrap();
+                pruned.is_whole(&to).await;
+                let state = state_at(&*pruned.journal, &name("t"), at).await.unwrap();
+                let forked = state_at(&*pruned.journal, &name(&to), None).await.unwrap();
+                prop_assert_eq!(state, forked);
+                pruned.finish(&to).await;
+                pruned.one_more(&to).await;
+                pruned.is_whole(&to).await;
             }
             for bench in [&pruned, &whole] {
-                if bench.records().await > 0 {
-                    bench.approve_all("t", MIXED).await;
+                let view = ThreadView::load(&*bench.journal, &name("t")).await.unwrap();
+                if view.is_some() {
+                    bench.finish("t").await;
                 }
             }
             prop_assert_eq!(pruned.one_more("t").await, whole.one_more("t").await);
-            prop_assert_eq!(pruned.world.changes().len(), whole.world.changes().len());
             Ok(())
         })?;
     }
