@@ -1,6 +1,6 @@
 //! What is done with whole threads, as people and scripts do it.
 
-use std::{fs, time::Duration};
+use std::{fs, io::Write, process::Stdio, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -403,5 +403,52 @@ fn a_run_whose_process_hangs_is_given_up_with_a_take_over() {
     assert_eq!(
         said(&desk, "threads show demo --json").json()["status"],
         "cancelled"
+    );
+}
+
+#[test]
+fn a_conversation_is_taken_from_a_process_that_hangs() {
+    let desk = slow_desk("10m");
+    let mut child = inside_the_tool(&desk);
+    std::thread::sleep(Duration::from_millis(500));
+    kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
+    desk.edit("rustagents.toml", "4000000000", "10");
+    let busy = said(&desk, "chat . --thread demo");
+    assert_eq!(busy.status, Some(5), "{busy:?}");
+    let taken = said(&desk, "chat . --thread demo --takeover");
+    assert_eq!(
+        (taken.status, taken.stdout.trim()),
+        (Some(0), "done"),
+        "{taken:?}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn an_export_goes_from_one_program_to_the_next() {
+    let desk = refunded();
+    let exported = said(&desk, "threads export demo --json").stdout;
+    let mut command = desk.command(&["threads", "import", "--as", "twin", "--json"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(exported.as_bytes()).unwrap();
+    drop(stdin);
+    let done = Said::of(child.wait_with_output().unwrap());
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_eq!(done.json()["thread"], "twin");
+    let again = said(&desk, "threads export twin").stdout;
+    let body = |text: &str| {
+        let lines: Vec<_> = text.lines().skip(1).map(str::to_owned).collect();
+        lines[..lines.len() - 1].to_vec()
+    };
+    assert_eq!(
+        body(&again),
+        body(&exported),
+        "all but the name is the same"
     );
 }

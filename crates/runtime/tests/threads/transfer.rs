@@ -7,7 +7,7 @@ use rustagents_core::{
 };
 use rustagents_runtime::threads::{
     Keep, stats,
-    transfer::{ImportError, ImportProblem, image, read, write},
+    transfer::{ImportError, ImportProblem, MAX_LINE_BYTES, image, read, write},
 };
 use rustagents_store::MemoryJournal;
 use rustagents_store_sqlite::SqliteJournal;
@@ -182,6 +182,17 @@ async fn what_is_not_whole_is_refused_at_its_line() {
     assert!(
         !matches!(error.problem, ImportProblem::Count { .. }),
         "{error}"
+    );
+}
+
+#[test]
+fn a_line_without_end_is_read_no_further_than_its_limit() {
+    let endless = std::io::repeat(b' ');
+    let error = read(&mut BufReader::with_capacity(1 << 20, endless)).unwrap_err();
+    let limit = MAX_LINE_BYTES;
+    assert_eq!(
+        (error.line, error.problem),
+        (1, ImportProblem::TooLong { limit })
     );
 }
 
