@@ -1,9 +1,13 @@
 //! The command line.
 
+mod threads;
+
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rustagents_core::recorder::Durability;
+
+pub(crate) use threads::{Action, Copy, Delete, Export, Fork, Import, List, Prune, Stats, Threads};
 
 /// Runs LLM agents that survive crashes and wait for people.
 #[derive(Debug, Parser)]
@@ -23,7 +27,7 @@ pub(crate) enum Command {
     Chat(Chat),
     /// Give up what a thread works on or waits for
     Cancel(Cancel),
-    /// Look at threads
+    /// Look at threads, and fork, prune, delete, export or import them
     Threads(Threads),
     /// Check plans without running them
     Check(Check),
@@ -59,6 +63,9 @@ pub(crate) struct Run {
     /// A value for a channel
     #[arg(long = "set", value_name = "CHANNEL=JSON")]
     pub(crate) set: Vec<String>,
+    /// Take the thread over from the process that drives it
+    #[arg(long)]
+    pub(crate) takeover: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -91,6 +98,9 @@ pub(crate) struct Resume {
     /// A model under an alias, before the recorded ones
     #[arg(long = "model", value_name = "ALIAS=SPEC")]
     pub(crate) models: Vec<String>,
+    /// Take the thread over from the process that drives it
+    #[arg(long)]
+    pub(crate) takeover: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -105,6 +115,9 @@ pub(crate) struct Chat {
     /// A model under an alias, before the configuration's
     #[arg(long = "model", value_name = "ALIAS=SPEC")]
     pub(crate) models: Vec<String>,
+    /// Take the thread over from the process that drives it
+    #[arg(long)]
+    pub(crate) takeover: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -113,55 +126,9 @@ pub(crate) struct Chat {
 pub(crate) struct Cancel {
     /// The thread
     pub(crate) thread: String,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Threads {
-    #[command(subcommand)]
-    pub(crate) action: Option<Action>,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Action {
-    /// All threads of the store, by name; what happens without a subcommand
-    List(List),
-    /// How a thread stands, and what it waits for
-    Show(OfThread),
-    /// The supersteps of a thread
-    History(History),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct List {
-    /// The most threads that are listed
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: usize,
-    /// Start after this name
-    #[arg(long, value_name = "THREAD")]
-    pub(crate) after: Option<String>,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct History {
-    /// The thread
-    pub(crate) thread: String,
-    /// The most supersteps that are shown: the newest
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    pub(crate) limit: usize,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct OfThread {
-    /// The thread
-    pub(crate) thread: String,
+    /// Take the thread over from the process that drives it
+    #[arg(long)]
+    pub(crate) takeover: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -216,6 +183,9 @@ pub(crate) struct New {
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// Read every thread whole, however long that takes
+    #[arg(long)]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -303,18 +273,6 @@ impl Arguments {
             Command::New(arguments) => &arguments.common,
             Command::Doctor(arguments) => &arguments.common,
             Command::Threads(arguments) => arguments.chosen(),
-        }
-    }
-}
-
-impl Threads {
-    /// The options that stand closest to the action.
-    pub(crate) fn chosen(&self) -> &Common {
-        match &self.action {
-            None => &self.common,
-            Some(Action::List(list)) => &list.common,
-            Some(Action::Show(of)) => &of.common,
-            Some(Action::History(of)) => &of.common,
         }
     }
 }

@@ -8,7 +8,7 @@ use rustagents_core::{
     journal::JournalError,
     scope::Halt,
 };
-use rustagents_runtime::{Report, RunError};
+use rustagents_runtime::{Report, RunError, threads::ThreadsError};
 
 /// The exit status of a user's mistake.
 const MISTAKE: u8 = 2;
@@ -124,10 +124,9 @@ impl From<ConfigError> for Failure {
 
 impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
-        let exit = if matches!(error, JournalError::Busy { .. }) {
-            5
-        } else {
-            MISTAKE
+        let exit = match error {
+            JournalError::Busy { .. } | JournalError::Fenced { .. } => 5,
+            _ => MISTAKE,
         };
         Self {
             exit,
@@ -136,10 +135,21 @@ impl From<JournalError> for Failure {
     }
 }
 
+impl From<ThreadsError> for Failure {
+    fn from(error: ThreadsError) -> Self {
+        match error {
+            ThreadsError::Journal(error) => error.into(),
+            error => Self::of(&error),
+        }
+    }
+}
+
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         let failure = Self::of(&error);
         match error {
+            RunError::Journal(error @ JournalError::Busy { .. }) => Self::from(error)
+                .hint("try again when it is done, or take the thread over with `--takeover`"),
             RunError::Journal(error) => error.into(),
             RunError::Unfinished { thread } => Self {
                 resume: Some(thread.as_str().into()),

@@ -4,7 +4,7 @@
 //! [`plan`] (from files to a program) with its [`models`] and [`tools`], [`store`],
 //! [`output`] and [`failure`] (what people and scripts are told), [`chat`] (a
 //! conversation at a terminal), [`pages`] (of the error codes), [`templates`] (of new
-//! folders), [`doctor`] (what is missing), [`signals`].
+//! folders), [`doctor`] (what is missing), [`since`] (moments), [`signals`].
 //!
 //! Invariant: only this crate names concrete providers, tools and stores, writes
 //! to the terminal, reads the environment, and ends the process.
@@ -19,6 +19,7 @@ mod output;
 mod pages;
 mod plan;
 mod signals;
+mod since;
 mod store;
 mod templates;
 mod tools;

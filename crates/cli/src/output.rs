@@ -7,6 +7,7 @@ mod json;
 pub(crate) mod live;
 pub(crate) mod person;
 pub(crate) mod progress;
+pub(crate) mod threads;
 
 use std::{
     io::{IsTerminal, Write},

@@ -65,6 +65,8 @@ pages! {
     "RAG0411"
     "RAG0412"
     "RAG0413"
+    "RAG0414"
+    "RAG0415"
     "RAG0501"
     "RAG0502"
     "RAG0503"

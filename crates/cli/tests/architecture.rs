@@ -42,7 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const KEPT: &[(&str, &[&str])] = &[
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
-    ("base64", &["tools"]),
+    ("base64", &["runtime", "tools"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
     ("jsonschema", &["agent"]),

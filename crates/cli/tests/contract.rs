@@ -549,7 +549,7 @@ fn a_value_for_a_channel_is_written_before_the_first_step() {
         r#"topic={"a": [1]}"#,
     ]);
     assert_status(&said, 0);
-    let first = "SELECT body FROM records WHERE kind = 'graph.checkpoint' ORDER BY seq LIMIT 1";
+    let first = "SELECT body FROM records WHERE kind = 'graph.checkpoint' ORDER BY id LIMIT 1";
     let checkpoint: Value = serde_json::from_str(&desk.journal(first)[0]).unwrap();
     assert_eq!(
         checkpoint["deltas"],

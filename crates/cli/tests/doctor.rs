@@ -455,7 +455,7 @@ fn a_thread_that_cannot_be_read_is_named_and_the_others_are_read() {
     }
     let journal = rusqlite::Connection::open(desk.path().join(".rustagents/journal.db")).unwrap();
     let damage = "UPDATE records SET body = CAST('{' AS BLOB) WHERE kind = 'run.opened'
-        AND thread = (SELECT id FROM threads WHERE name = 'demo')";
+        AND id >> 32 = (SELECT id FROM threads WHERE name = 'demo')";
     assert_eq!(journal.execute(damage, []).unwrap(), 1);
     journal.close().unwrap();
     let before = desk.files();

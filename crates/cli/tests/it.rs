@@ -28,3 +28,4 @@ mod processes;
 mod real_http;
 mod terminal;
 mod watching;
+mod whole_threads;

@@ -121,6 +121,8 @@ codes! {
     ValueForChannel = "RAG0411", "A channel cannot take that value";
     CallInDoubt = "RAG0412", "A call may have taken effect";
     ThreadExists = "RAG0413", "There is a thread of that name already";
+    UnknownPoint = "RAG0414", "The thread has no such checkpoint or run";
+    Import = "RAG0415", "The export cannot be imported";
 
     ModelFailed = "RAG0501", "The model could not answer";
     ModelOutputTooLarge = "RAG0502", "The model's answer is over its limit";

@@ -492,7 +492,7 @@ pub enum JournalError {
         owner: Owner,
     },
     /// A later claim took the thread over.
-    #[error("thread `{thread}` is at epoch {current}, this driver's is {own}")]
+    #[error("thread `{thread}` was taken over: it is at epoch {current}, this driver's is {own}")]
     Fenced {
         /// The thread.
         thread: ThreadId,

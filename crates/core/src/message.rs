@@ -151,7 +151,7 @@ impl Message {
     }
 
     /// How many bytes all its text has.
-    pub(crate) fn text_bytes(&self) -> usize {
+    pub fn text_bytes(&self) -> usize {
         self.texts().map(str::len).sum()
     }
 

@@ -181,6 +181,8 @@ impl Graph {
                 state.apply(channel, delta, |id| scope.run().log.message(id))?;
             }
             known = snapshot.checkpoint;
+            // Its own record may be gone; the count goes on from there all the same.
+            position.checkpoint = known;
             position.growth = Growth::after_snapshot(record.body.len());
         }
         for record in scope.commits().filter(|record| record.is(kind::CHECKPOINT)) {

@@ -238,7 +238,7 @@ impl State {
     }
 
     /// The changes that make this state of an empty one.
-    pub(crate) fn deltas(&self) -> Vec<(String, Delta)> {
+    pub fn deltas(&self) -> Vec<(String, Delta)> {
         let all = self.channels.iter().chain(&self.carried);
         let deltas = all.filter_map(|(name, channel)| Some((name.clone(), channel.delta()?)));
         deltas.collect()

@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{Branch, Namespace, NodeName, RunId, TaskId, ThreadId},
-    journal::{Chain, Journal, JournalError, Record, Select, ThreadQuery, kind},
+    journal::{Chain, Journal, JournalError, Record, Select, ThreadQuery, ThreadRow, kind},
 };
 use rustagents_graph::record::{Checkpoint, Source};
 
@@ -10,6 +10,9 @@ use crate::{
     report::Status,
     view::{Phase, ThreadView},
 };
+
+/// How many names are asked for at once.
+const PAGE: usize = 500;
 
 /// How a thread stands, for a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +26,18 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// All stable names.
+    pub const NAMES: [&'static str; 8] = [
+        "running",
+        "unfinished",
+        "suspended",
+        "completed",
+        "failed",
+        "interrupted",
+        "budget_exceeded",
+        "cancelled",
+    ];
+
     /// The stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -69,32 +84,79 @@ pub struct Moment {
     pub at_ms: u64,
 }
 
-/// Up to `limit` threads whose names follow `after`. Reads the last run of each.
+/// Which threads are listed.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only threads whose names follow this one.
+    pub after: Option<ThreadId>,
+    /// Only threads whose names begin so.
+    pub prefix: String,
+    /// Only threads that were written to at this time or later, in milliseconds
+    /// since the Unix epoch.
+    pub since_ms: u64,
+    /// Only threads that stand so, by the stable name.
+    pub standing: Option<String>,
+}
+
+/// Up to `limit` threads that `filter` asks for, by name. Reads the last run of
+/// each that it meets, page after page, until there are enough.
 ///
 /// # Errors
 /// Whatever the journal says.
 pub async fn list(
     journal: &dyn Journal,
-    after: Option<&ThreadId>,
+    filter: &Filter,
     limit: usize,
 ) -> Result<Vec<ThreadSummary>, JournalError> {
     let mut summaries = Vec::new();
-    for row in journal
-        .threads(ThreadQuery::all().after(after.cloned()).limit(limit))
-        .await?
-    {
-        let Some(view) = ThreadView::load(journal, &row.thread).await? else {
-            continue;
-        };
-        summaries.push(ThreadSummary {
-            standing: standing(journal, &view).await?,
-            target: view.opened.target.plan.clone(),
-            updated_at_ms: row.updated_at_ms,
-            pending: view.pending().count(),
-            thread: row.thread,
-        });
+    let mut query = ThreadQuery {
+        after: filter.after.clone(),
+        prefix: filter.prefix.clone(),
+        updated_since_ms: filter.since_ms,
+        limit: if filter.standing.is_some() {
+            PAGE
+        } else {
+            limit.min(PAGE)
+        },
+    };
+    while summaries.len() < limit {
+        let page = journal.threads(query.clone()).await?;
+        let is_last = page.len() < query.limit;
+        query.after = page.last().map(|row| row.thread.clone());
+        for row in page {
+            let summary = summary(journal, row).await?;
+            let wanted = filter.standing.as_deref();
+            summaries.extend(
+                summary.filter(|summary| {
+                    wanted.is_none_or(|wanted| wanted == summary.standing.as_str())
+                }),
+            );
+            if summaries.len() == limit {
+                break;
+            }
+        }
+        if is_last {
+            break;
+        }
     }
     Ok(summaries)
+}
+
+/// `None` for a thread on which no run was ever opened.
+async fn summary(
+    journal: &dyn Journal,
+    row: ThreadRow,
+) -> Result<Option<ThreadSummary>, JournalError> {
+    let Some(view) = ThreadView::load(journal, &row.thread).await? else {
+        return Ok(None);
+    };
+    Ok(Some(ThreadSummary {
+        standing: standing(journal, &view).await?,
+        target: view.opened.target.plan.clone(),
+        updated_at_ms: row.updated_at_ms,
+        pending: view.pending().count(),
+        thread: row.thread,
+    }))
 }
 
 /// How a thread stands.

@@ -42,6 +42,7 @@ pub struct Runtime {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
+    takes_over: bool,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -94,7 +95,24 @@ impl Runtime {
             journal,
             clock,
             ids,
+            takes_over: false,
         }
+    }
+
+    /// A runtime that takes over the threads that somebody drives, if `takes_over`
+    /// says so: it waits for no owner, and who drove the thread can write nothing
+    /// more but the end of an effect that it had begun.
+    #[must_use]
+    pub fn taking_over(self, takes_over: bool) -> Self {
+        Self { takes_over, ..self }
+    }
+
+    pub(crate) fn journal(&self) -> &dyn Journal {
+        &*self.journal
+    }
+
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
     }
 
     /// Opens a run and drives it until it ends or waits.
@@ -345,11 +363,14 @@ impl Runtime {
         Ok(ThreadId::new(&self.ids.fresh())?)
     }
 
-    async fn claim(&self, thread: &ThreadId) -> Result<Claim, JournalError> {
+    pub(crate) async fn claim(&self, thread: &ThreadId) -> Result<Claim, JournalError> {
         let owner = Owner {
             process: std::process::id(),
             since_ms: self.clock.now_ms(),
         };
+        if self.takes_over && self.journal.owner(thread).await?.is_some() {
+            return self.journal.take_over(thread, owner).await;
+        }
         self.journal.claim(thread, owner).await
     }
 
@@ -361,7 +382,10 @@ impl Runtime {
     }
 
     /// A process that is just ending holds its threads for a moment.
-    async fn wait_until_free(&self, thread: &ThreadId) -> Result<(), JournalError> {
+    pub(crate) async fn wait_until_free(&self, thread: &ThreadId) -> Result<(), JournalError> {
+        if self.takes_over {
+            return Ok(());
+        }
         for look in 0..=LOOKS {
             let Some(owner) = self.journal.owner(thread).await? else {
                 return Ok(());

@@ -14,3 +14,4 @@ mod decisions;
 mod durability;
 mod lifecycle;
 mod races;
+mod threads;

@@ -17,7 +17,8 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
     }
     let journal = address.open()?;
     let view = ThreadView::load(&*journal, &thread).await?;
-    let report = runtime(journal).cancel(&thread).await?;
+    let runtime = runtime(journal).taking_over(arguments.takeover);
+    let report = runtime.cancel(&thread).await?;
     output.cancelled(&report)?;
     if let Some(view) = view.filter(|view| !matches!(view.phase, Phase::Closed(_))) {
         for (call, started) in view.started()? {

@@ -1,6 +1,6 @@
 //! `rag chat`: a conversation on one thread, with approvals at the prompt.
 
-use std::process::ExitCode;
+use std::{cell::Cell, process::ExitCode};
 
 use rustagents_core::{Code, ids::ThreadId, recorder::Durability};
 use rustagents_runtime::{
@@ -51,6 +51,7 @@ pub(crate) async fn chat(arguments: &Chat, output: &Output) -> Result<ExitCode, 
     };
     let talk = Talk {
         runtime: runtime(journal),
+        takes_over: Cell::new(arguments.takeover),
         ready,
         signals: Signals::listen()?,
         prompt: Prompt::open()?,
@@ -95,6 +96,8 @@ fn of_another_plan(report: &Report) -> Failure {
 
 struct Talk<'a> {
     runtime: Runtime,
+    /// The next claim takes the thread over. Whoever takes it from us is left alone.
+    takes_over: Cell<bool>,
     ready: Ready,
     signals: Signals,
     prompt: Prompt,
@@ -143,7 +146,7 @@ impl Talk<'_> {
                 limits: self.ready.limits,
             };
             let watch = self.watch(&screen);
-            let report = self.runtime.start(&self.ready.program, start, watch).await;
+            let report = self.driver().start(&self.ready.program, start, watch).await;
             let said = screen.close();
             let report = report?;
             *thread = Some(report.thread.clone());
@@ -235,11 +238,15 @@ impl Talk<'_> {
         };
         let watch = self.watch(&screen);
         let report = self
-            .runtime
+            .driver()
             .resume(&self.ready.program, request, watch)
             .await;
         let said = screen.close();
         Ok((report?, said))
+    }
+
+    fn driver(&self) -> Runtime {
+        self.runtime.clone().taking_over(self.takes_over.take())
     }
 
     /// A line of the person, or the exit status with which they leave.

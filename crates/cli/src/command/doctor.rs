@@ -19,7 +19,7 @@ pub(crate) async fn doctor(arguments: &Doctor, output: &Output) -> Result<ExitCo
         checks.extend(models::examine(config).await);
         checks.extend(declared::examine(config));
     }
-    checks.extend(store::examine(common.store.as_deref()).await);
+    checks.extend(store::examine(common.store.as_deref(), arguments.full).await);
     let ok = output.checks(&checks)?;
     Ok(ExitCode::from(u8::from(!ok)))
 }

@@ -46,6 +46,7 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     let ready = recorded_plan(arguments, &view.opened.target)?;
     let request = Request { thread, decisions };
     let report = runtime(journal)
+        .taking_over(arguments.takeover)
         .resume(
             &ready.program,
             request,

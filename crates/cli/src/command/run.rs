@@ -43,7 +43,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
         set,
         limits: ready.limits,
     };
-    let runtime = runtime(address.open()?);
+    let runtime = runtime(address.open()?).taking_over(arguments.takeover);
     let report = runtime
         .start(
             &ready.program,

@@ -1,4 +1,10 @@
-//! `rag threads`: looks at threads, and changes nothing.
+//! `rag threads`: looks at threads, and does what is done with whole ones.
+
+mod delete;
+mod fork;
+pub(crate) mod prune;
+mod stats;
+mod transfer;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -6,7 +12,7 @@ use rustagents_core::{ids::ThreadId, journal::Journal};
 use rustagents_runtime::{RunError, ThreadView, inspect};
 
 use crate::{
-    arguments::{Action, Threads},
+    arguments::{Action, List, Threads},
     failure::Failure,
     output::Output,
     store::Address,
@@ -22,12 +28,30 @@ pub(crate) async fn threads(arguments: &Threads, output: &Output) -> Result<Exit
         .as_deref()
         .or(arguments.common.store.as_deref());
     let address = Address::parse(store)?;
+    if let Some(Action::Import(import)) = &arguments.action {
+        // An import is the one action that may make the store.
+        transfer::import(address.open()?, import, output).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let journal = address.exists()?.then(|| address.open()).transpose()?;
-    match &arguments.action {
-        None => list(journal, None, 100, output).await?,
+    perform(arguments.action.as_ref(), journal, output).await
+}
+
+async fn perform(
+    action: Option<&Action>,
+    journal: Option<Arc<dyn Journal>>,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    match action {
+        None => list(journal, &inspect::Filter::default(), 100, output).await?,
         Some(Action::List(given)) => {
-            let after = given.after.as_deref().map(name).transpose()?;
-            list(journal, after, given.limit.min(MAX_LISTED), output).await?;
+            list(
+                journal,
+                &filter(given)?,
+                given.limit.min(MAX_LISTED),
+                output,
+            )
+            .await?;
         }
         Some(Action::Show(of)) => {
             let (journal, view) = known(journal, &of.thread).await?;
@@ -38,21 +62,49 @@ pub(crate) async fn threads(arguments: &Threads, output: &Output) -> Result<Exit
             let moments = inspect::history(&*journal, &view.thread, of.limit).await?;
             output.history(view.thread.as_str(), &moments)?;
         }
+        Some(Action::Stats(of)) => stats::stats(journal, of, output).await?,
+        Some(Action::Fork(given)) => fork::fork(journal, given, output).await?,
+        Some(Action::Copy(given)) => fork::copy(journal, given, output).await?,
+        Some(Action::Prune(given)) => return prune::prune(journal, given, output).await,
+        Some(Action::Delete(given)) => delete::delete(journal, given, output).await?,
+        Some(Action::Export(given)) => transfer::export(journal, given, output).await?,
+        Some(Action::Import(_)) => {}
     }
     Ok(ExitCode::SUCCESS)
 }
 
+fn filter(given: &List) -> Result<inspect::Filter, Failure> {
+    Ok(inspect::Filter {
+        after: given.after.as_deref().map(name).transpose()?,
+        prefix: given.prefix.clone().unwrap_or_default(),
+        since_ms: given.since.unwrap_or_default(),
+        standing: given.status.clone(),
+    })
+}
+
 async fn list(
     journal: Option<Arc<dyn Journal>>,
-    after: Option<ThreadId>,
+    filter: &inspect::Filter,
     limit: usize,
     output: &Output,
 ) -> Result<(), Failure> {
     let threads = match journal {
-        Some(journal) => inspect::list(&*journal, after.as_ref(), limit).await?,
+        Some(journal) => inspect::list(&*journal, filter, limit).await?,
         None => Vec::new(),
     };
     output.threads(&threads)
+}
+
+/// The store that holds `thread`, or would; without a store there is no thread.
+fn store_of(
+    journal: Option<Arc<dyn Journal>>,
+    thread: &ThreadId,
+) -> Result<Arc<dyn Journal>, Failure> {
+    journal.ok_or_else(|| {
+        Failure::from(RunError::UnknownThread {
+            thread: thread.clone(),
+        })
+    })
 }
 
 async fn known(

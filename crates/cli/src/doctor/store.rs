@@ -17,16 +17,24 @@ const NAME: &str = "store";
 /// How long SQLite may look for damage.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-pub(crate) async fn examine(url: Option<&str>) -> Vec<Check> {
+/// The same where everything is to be read.
+const ENDLESS: Duration = Duration::from_hours(24 * 365);
+
+pub(crate) async fn examine(url: Option<&str>, full: bool) -> Vec<Check> {
     match Address::parse(url) {
         Err(failure) => vec![Check::failed(NAME, &failure)],
         Ok(Address::Memory) => vec![Check::ok(NAME, "in memory: it ends with its process")],
-        Ok(Address::Sqlite(path, _)) => sqlite(&path).await,
-        Ok(Address::File(folder)) => files(&folder).await,
+        Ok(Address::Sqlite(path, _)) => sqlite(&path, full).await,
+        Ok(Address::File(folder)) => files(&folder, full).await,
     }
 }
 
-async fn sqlite(path: &Path) -> Vec<Check> {
+async fn sqlite(path: &Path, full: bool) -> Vec<Check> {
+    let (patience, bounds) = if full {
+        (ENDLESS, threads::Bounds::full())
+    } else {
+        (PATIENCE, threads::Bounds::default())
+    };
     let mut checks = vec![place(path)];
     match SqliteJournal::exists(path) {
         Ok(false) => {
@@ -38,8 +46,8 @@ async fn sqlite(path: &Path) -> Vec<Check> {
         }
         Ok(true) => match SqliteJournal::open(path) {
             Ok(journal) => {
-                checks.insert(0, whole(path, &journal).await);
-                checks.extend(threads::examine(&journal, threads::Bounds::default()).await);
+                checks.insert(0, whole(path, &journal, patience).await);
+                checks.extend(threads::examine(&journal, bounds).await);
             }
             Err(error) => checks.insert(0, broken(error)),
         },
@@ -48,7 +56,7 @@ async fn sqlite(path: &Path) -> Vec<Check> {
     checks
 }
 
-async fn files(folder: &Path) -> Vec<Check> {
+async fn files(folder: &Path, full: bool) -> Vec<Check> {
     let shown = folder.display();
     let mut checks = vec![place(folder)];
     let opened = FileJournal::exists(folder).and_then(|exists| {
@@ -64,16 +72,21 @@ async fn files(folder: &Path) -> Vec<Check> {
             // Each log has sums of its own; reading the threads checks them.
             let message = format!("`{shown}` is a folder of logs");
             checks.insert(0, Check::ok(NAME, message));
-            checks.extend(threads::examine(&journal, threads::Bounds::default()).await);
+            let bounds = if full {
+                threads::Bounds::full()
+            } else {
+                threads::Bounds::default()
+            };
+            checks.extend(threads::examine(&journal, bounds).await);
         }
         Err(error) => checks.insert(0, broken(error)),
     }
     checks
 }
 
-async fn whole(path: &Path, journal: &SqliteJournal) -> Check {
+async fn whole(path: &Path, journal: &SqliteJournal, patience: Duration) -> Check {
     let shown = path.display();
-    match journal.check(PATIENCE).await {
+    match journal.check(patience).await {
         Err(error) => broken(error),
         Ok(Some(health)) if health.is_complete => {
             let version = health.version;
@@ -83,7 +96,7 @@ async fn whole(path: &Path, journal: &SqliteJournal) -> Check {
             )
         }
         Ok(Some(_)) => {
-            let message = format!("`{shown}` was not looked at to its end in {PATIENCE:?}");
+            let message = format!("`{shown}` was not looked at to its end in {patience:?}");
             Check::warning(NAME, message).hint("look again on a faster disk, or at a copy")
         }
         Ok(None) => Check::warning(NAME, format!("`{shown}` was there, and is not any more"))

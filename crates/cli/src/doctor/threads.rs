@@ -9,7 +9,10 @@ use rustagents_core::{
     ids::ThreadId,
     journal::{Journal, JournalError, ThreadQuery},
 };
-use rustagents_runtime::{ThreadView, inspect};
+use rustagents_runtime::{
+    ThreadView, inspect,
+    threads::check::{self, Problem},
+};
 
 use super::Check;
 use crate::{failure::Failure, output::plural};
@@ -28,6 +31,20 @@ pub(super) struct Bounds {
     named: usize,
     /// How long it may take; a thread that was begun is read to its end.
     patience: Duration,
+    /// Whether each thread is read whole, and not only what going on needs.
+    whole: bool,
+}
+
+impl Bounds {
+    /// Everything, however long it takes.
+    pub(super) fn full() -> Self {
+        Self {
+            threads: usize::MAX,
+            named: usize::MAX,
+            patience: Duration::MAX,
+            whole: true,
+        }
+    }
 }
 
 impl Default for Bounds {
@@ -36,6 +53,7 @@ impl Default for Bounds {
             threads: 10_000,
             named: 100,
             patience: Duration::from_mins(1),
+            whole: false,
         }
     }
 }
@@ -54,6 +72,7 @@ struct Tally {
     /// How many stand in which way.
     standing: BTreeMap<&'static str, usize>,
     unreadable: usize,
+    broken: usize,
     named: Vec<Check>,
 }
 
@@ -85,10 +104,29 @@ async fn read_all(journal: &dyn Journal, bounds: Bounds, tally: &mut Tally) -> R
             if begun.elapsed() >= bounds.patience {
                 return Err(Cut::Late);
             }
-            let found = look(journal, &row.thread).await;
+            let found = match problems(journal, &row.thread, bounds).await {
+                Ok(problems) if problems.is_empty() => look(journal, &row.thread).await,
+                Ok(problems) => {
+                    tally.broken(&row.thread, &problems, bounds);
+                    continue;
+                }
+                Err(error) => Err(error),
+            };
             tally.add(&row.thread, found, bounds);
         }
     }
+}
+
+/// What is wrong inside a thread, where that is asked for.
+async fn problems(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    bounds: Bounds,
+) -> Result<Vec<Problem>, JournalError> {
+    if !bounds.whole {
+        return Ok(Vec::new());
+    }
+    check::check(journal, thread).await
 }
 
 /// How a thread stands, once all of it was read.
@@ -120,6 +158,21 @@ impl Tally {
         }
     }
 
+    fn broken(&mut self, thread: &ThreadId, problems: &[Problem], bounds: Bounds) {
+        self.read += 1;
+        self.broken += 1;
+        for problem in problems {
+            if self.named.len() < bounds.named {
+                let check = Check::error(format!("thread {thread}"), problem.to_string());
+                self.named.push(
+                    check.hint(
+                        "restore a backup, or remove it with `rag threads delete THREAD --yes`",
+                    ),
+                );
+            }
+        }
+    }
+
     fn told(&self, cut: Option<&Cut>, bounds: Bounds) -> Check {
         let read = plural(self.read, "thread");
         let limit = match cut {
@@ -134,7 +187,7 @@ impl Tally {
             }
         };
         let message = format!("{read}{limit}: {}", self.found());
-        match (self.unreadable, cut) {
+        match (self.unreadable + self.broken, cut) {
             (0, None) => Check::ok(NAME, message),
             (0, Some(_)) => Check::warning(NAME, message)
                 .hint("`rag threads list --after THREAD` goes on with the others"),
@@ -152,6 +205,9 @@ impl Tally {
         if self.unreadable > 0 {
             parts.push(format!("{} cannot be read", self.unreadable));
         }
+        if self.broken > 0 {
+            parts.push(format!("{} not whole", self.broken));
+        }
         parts.join(", ")
     }
 }
@@ -168,6 +224,7 @@ mod tests {
         threads: 10_000,
         named: 100,
         patience: Duration::from_mins(1),
+        whole: false,
     };
 
     /// A journal of threads that were claimed, and no more.

@@ -1,0 +1,114 @@
+//! Whether a thread is whole: everything that a reader may come to need is there,
+//! and is what it says.
+
+mod examiner;
+mod mentions;
+
+use std::fmt;
+
+use rustagents_core::{
+    digest::Digest,
+    ids::ThreadId,
+    journal::{Journal, JournalError, Select, Seq},
+};
+
+use super::known;
+
+pub(super) use examiner::Examiner;
+
+/// How many records or messages are read at a time.
+const PAGE: usize = 1_000;
+
+/// How many problems of one thread are named.
+const MAX_PROBLEMS: usize = 20;
+
+/// Something that is wrong in a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub place: String,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+/// Reads a thread whole, and names what is wrong with it, up to some number.
+///
+/// # Errors
+/// There is no such thread. What of it cannot be read is a problem, no error.
+pub async fn check(journal: &dyn Journal, thread: &ThreadId) -> Result<Vec<Problem>, JournalError> {
+    let row = known(journal, thread).await?;
+    let mut examiner = Examiner::new(row.epoch);
+    if let Err(error) = read(journal, thread, row.last_seq, &mut examiner).await {
+        let (mut problems, _) = examiner.finish();
+        problems.push(unreadable(&error));
+        return Ok(problems);
+    }
+    let (mut problems, wanted) = examiner.finish();
+    for (digest, place) in wanted {
+        let what = match journal.content(thread, digest).await {
+            Ok(Some(bytes)) if Digest::of(&bytes) == digest => continue,
+            Ok(Some(_)) => format!("the content {} has other bytes", digest.short()),
+            Ok(None) => format!("the content {} is missing", digest.short()),
+            Err(error) => error.to_string(),
+        };
+        problems.push(Problem { place, what });
+    }
+    problems.truncate(MAX_PROBLEMS);
+    Ok(problems)
+}
+
+async fn read(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    last: Seq,
+    examiner: &mut Examiner,
+) -> Result<(), JournalError> {
+    // Messages are written with the records that name them, or before: those that
+    // were there by then are read last.
+    let mut after = 0;
+    let mut records = Vec::new();
+    loop {
+        let select = Select::all().after(after).before(last + 1).limit(PAGE);
+        let page = journal.read(thread, select).await?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map_or(after, |record| record.seq);
+        records.extend(page);
+        if is_last {
+            break;
+        }
+    }
+    let mut after = 0;
+    loop {
+        let page = journal.messages(thread, after, PAGE).await?;
+        for (place, message) in &page {
+            after = *place;
+            examiner.message(message);
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    for record in &records {
+        examiner.record(record);
+    }
+    Ok(())
+}
+
+fn unreadable(error: &JournalError) -> Problem {
+    match error {
+        JournalError::Corrupt { place, reason } => Problem {
+            place: place.clone(),
+            what: format!("it cannot be read: {reason}"),
+        },
+        other => Problem {
+            place: "the thread".into(),
+            what: other.to_string(),
+        },
+    }
+}

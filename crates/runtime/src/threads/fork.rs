@@ -1,0 +1,146 @@
+//! Makes a thread of another one: of all of it, or of what led to a checkpoint.
+
+use rustagents_core::{
+    ids::{CallId, RunId, ThreadId},
+    journal::{Journal, JournalError, Record, Seq, kind},
+};
+use rustagents_graph::record::Snapshot;
+
+use super::{
+    ThreadsError, known,
+    survey::{Point, Survey},
+    transfer,
+};
+
+/// What is forked, and where.
+#[derive(Clone, Debug)]
+pub struct Fork {
+    /// The thread.
+    pub from: ThreadId,
+    /// The new thread.
+    pub to: ThreadId,
+    /// The last checkpoint that the new thread has; all of the thread without one.
+    pub checkpoint: Option<u64>,
+    /// Whether calls that change something may come to be made again.
+    pub repeats: bool,
+}
+
+/// Makes the fork. Returns the calls of the source that change something and stand
+/// behind the checkpoint: the new thread may make them once more.
+///
+/// A fork at the last checkpoint of a run ends with the run. At any other one its
+/// last run is unfinished, and can be resumed.
+///
+/// # Errors
+/// [`ThreadsError::WouldRepeat`] if there are such calls and [`Fork::repeats`] does
+/// not say so, [`ThreadsError::UnknownCheckpoint`], and what the journal says.
+pub async fn fork(
+    journal: &dyn Journal,
+    fork: &Fork,
+) -> Result<Vec<(CallId, String)>, ThreadsError> {
+    known(journal, &fork.from).await?;
+    if known(journal, &fork.to).await.is_ok() {
+        return Err(ThreadsError::Journal(JournalError::ThreadExists {
+            thread: fork.to.clone(),
+        }));
+    }
+    let Some(checkpoint) = fork.checkpoint else {
+        journal.copy(&fork.from, &fork.to, None).await?;
+        return Ok(Vec::new());
+    };
+    let survey = Survey::of(journal, &fork.from).await?;
+    let point = point(&survey, fork, checkpoint)?;
+    let cut = survey.cut(point);
+    let calls = survey.begun_after(cut);
+    if !(calls.is_empty() || fork.repeats) {
+        return Err(ThreadsError::WouldRepeat {
+            thread: fork.from.clone(),
+            calls,
+        });
+    }
+    let carried = carried(&survey, checkpoint, cut);
+    if carried.is_empty() {
+        journal.copy(&fork.from, &fork.to, Some(cut)).await?;
+    } else {
+        behind(journal, fork, cut, &carried).await?;
+    }
+    Ok(calls)
+}
+
+fn point<'a>(survey: &'a Survey, fork: &Fork, checkpoint: u64) -> Result<Point<'a>, ThreadsError> {
+    let mut points = survey.points();
+    let found = points.find(|point| point.mark.number == checkpoint);
+    found.ok_or_else(|| {
+        let number = |point: Point<'_>| point.mark.number;
+        let first = survey.points().next().map(number);
+        let last = survey.points().next_back().map(number);
+        ThreadsError::UnknownCheckpoint {
+            thread: fork.from.clone(),
+            checkpoint,
+            known: first.zip(last),
+        }
+    })
+}
+
+/// The snapshots that stand behind the cut, as after a pruning, and make up for what
+/// is missing before it: where the checkpoint of each stands, and its own place. The
+/// one of the highest checkpoint is the last of them, wherever it stands.
+fn carried(survey: &Survey, checkpoint: u64, cut: Seq) -> Vec<(Seq, Seq)> {
+    let behind = survey.snapshots();
+    let behind = behind.filter(|(of, _, seq)| *of <= checkpoint && *seq > cut);
+    let mut carried: Vec<_> = behind.collect();
+    if let (false, Some(highest)) = (carried.is_empty(), survey.covering(checkpoint)) {
+        carried.retain(|snapshot| *snapshot != highest);
+        carried.push(highest);
+    }
+    carried.into_iter().map(|(_, at, seq)| (at, seq)).collect()
+}
+
+/// Forks where snapshots have to go along, right after the cut.
+async fn behind(
+    journal: &dyn Journal,
+    fork: &Fork,
+    cut: Seq,
+    carried: &[(Seq, Seq)],
+) -> Result<(), ThreadsError> {
+    let mut image = transfer::image(journal, &fork.from).await?;
+    image.thread = fork.to.clone();
+    let is_carried = |seq| carried.iter().any(|(_, carried)| *carried == seq);
+    let (snapshots, records): (Vec<_>, Vec<_>) = image
+        .records
+        .into_iter()
+        .filter(|record| record.seq <= cut || is_carried(record.seq))
+        .partition(|record| is_carried(record.seq));
+    image.records = records;
+    let mut place = cut;
+    for (at, seq) in carried {
+        let Some(snapshot) = snapshots.iter().find(|record| record.seq == *seq) else {
+            continue;
+        };
+        place += 1;
+        let snapshot = placed(snapshot, *at, place)?;
+        image.records.push(Record {
+            epoch: image.epoch,
+            ..snapshot
+        });
+    }
+    journal.install(image).await?;
+    Ok(())
+}
+
+/// A snapshot at another place, which says where its checkpoint stands.
+fn placed(snapshot: &Record, at: Seq, place: Seq) -> Result<Record, JournalError> {
+    let body = Snapshot {
+        at: Some(at),
+        ..snapshot.decode(kind::SNAPSHOT)?
+    };
+    let body = serde_json::to_string(&body).map_err(|error| JournalError::Encode {
+        reason: error.to_string(),
+    })?;
+    Ok(Record {
+        seq: place,
+        run: RunId::from(""),
+        body,
+        ..snapshot.clone()
+    })
+}

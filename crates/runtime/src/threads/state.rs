@@ -1,0 +1,124 @@
+//! The state at any checkpoint, made from the recorded changes alone: no plan is
+//! needed, since a change says what kind of channel it is for.
+
+use rustagents_core::{
+    ids::{Branch, ThreadId},
+    journal::{Journal, JournalError, Record, Select, Seq, kind},
+    log::ThreadLog,
+};
+use rustagents_graph::{
+    State,
+    record::{Checkpoint, Snapshot},
+    state::Delta,
+};
+
+use super::{ThreadsError, known, root, survey::Survey};
+
+/// How many records are read at a time.
+const PAGE: usize = 200;
+
+/// The state of a thread at one of its checkpoints, as the changes that make it of
+/// an empty one; without a number, at the last one.
+///
+/// # Errors
+/// [`ThreadsError::StateGone`]: what led to it was pruned; and what the journal says.
+pub async fn state_at(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    checkpoint: Option<u64>,
+) -> Result<Vec<(String, Delta)>, ThreadsError> {
+    known(journal, thread).await?;
+    let survey = Survey::of(journal, thread).await?;
+    let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
+    let reached = survey.points().map(|point| point.mark.number);
+    let reached = reached.chain(survey.snapshots().map(|(of, ..)| of)).max();
+    let number = checkpoint.or(reached).unwrap_or_default();
+    let snapshot = snapshot(journal, thread, &survey, &log, number).await?;
+    Ok(snapshot.state)
+}
+
+/// The snapshot of the state at checkpoint `number`; 0 is before the first one.
+pub(super) async fn snapshot(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    survey: &Survey,
+    log: &ThreadLog,
+    number: u64,
+) -> Result<Snapshot, ThreadsError> {
+    let mut state = State::default();
+    let (mut reached, mut after) = (0, 0);
+    if let Some((of, at, seq)) = survey.covering(number) {
+        apply(
+            &mut state,
+            log,
+            &read_snapshot(journal, thread, seq).await?.state,
+        )?;
+        (reached, after) = (of, at.saturating_sub(1));
+    }
+    let select = Select::all().on(root()).of(kind::CHECKPOINT);
+    while reached < number {
+        let page = select.clone().after(after).limit(PAGE);
+        let page = journal.read(thread, page).await?;
+        for record in &page {
+            after = record.seq;
+            let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+            if checkpoint.checkpoint == reached + 1 && reached < number {
+                apply(&mut state, log, &checkpoint.deltas)?;
+                reached += 1;
+            }
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    if reached != number {
+        return Err(ThreadsError::StateGone {
+            thread: thread.clone(),
+            checkpoint: number,
+        });
+    }
+    let points = survey.points();
+    let mut at = points.filter(|point| point.mark.number == number);
+    Ok(Snapshot {
+        checkpoint: number,
+        at: at.next().map(|point| point.row.seq),
+        messages: log.last_message(),
+        calls: log.last_call(),
+        state: state.deltas(),
+    })
+}
+
+/// The snapshot whose record stands at `seq`.
+pub(super) async fn read_snapshot(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    seq: Seq,
+) -> Result<Snapshot, JournalError> {
+    record(journal, thread, seq).await?.decode(kind::SNAPSHOT)
+}
+
+/// The record at `seq`, which was there a moment ago.
+pub(super) async fn record(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    seq: Seq,
+) -> Result<Record, JournalError> {
+    let select = Select::all().after(seq.saturating_sub(1)).limit(1);
+    let page = journal.read(thread, select).await?;
+    let found = page.into_iter().find(|record| record.seq == seq);
+    found.ok_or_else(|| JournalError::Corrupt {
+        place: format!("record {seq}"),
+        reason: "it was there, and is not any more".into(),
+    })
+}
+
+fn apply(
+    state: &mut State,
+    log: &ThreadLog,
+    deltas: &[(String, Delta)],
+) -> Result<(), JournalError> {
+    for (channel, delta) in deltas {
+        state.apply(channel, delta, |id| log.message(id))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! What stands where in a thread: one pass over its records, without their bodies.
+
+use std::collections::BTreeSet;
+
+use rustagents_agent::call::IntentBody;
+use rustagents_core::{
+    ids::{Branch, CallId, FactKey, RunId, ThreadId},
+    journal::{Journal, JournalError, Place, Record, Select, Seq, kind},
+};
+use rustagents_graph::record::{Checkpoint, Snapshot, Source};
+
+use super::root;
+use crate::record::RunAttempt;
+
+/// How many records are read at a time.
+const PAGE: usize = 1_000;
+
+/// The records of a thread in order, each as little as a decision needs of it.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    pub(super) rows: Vec<Row>,
+}
+
+/// A record.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) seq: Seq,
+    pub(super) run: RunId,
+    pub(super) at_ms: u64,
+    /// How long its body is.
+    pub(super) bytes: usize,
+    pub(super) what: What,
+}
+
+/// What a record is to who rewrites a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// It opens its run.
+    Opened,
+    /// It begins a try, perhaps with another definition.
+    Attempt { redefines: bool },
+    /// It closes its run.
+    Closed,
+    /// A checkpoint on the root chain.
+    Checkpoint(Mark),
+    /// A snapshot on the root chain.
+    Snapshot { of: u64, at: Option<Seq> },
+    /// The intent of a call that changes something.
+    Intent { call: CallId, tool: String },
+    /// Another fact.
+    Fact(FactKey),
+    /// Something on a branch that nobody here knows: it is never touched.
+    Elsewhere,
+    /// Anything else.
+    Other,
+}
+
+/// A checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) number: u64,
+    /// It is the input of a run.
+    pub(super) is_input: bool,
+    /// Nothing runs next.
+    pub(super) is_last: bool,
+}
+
+/// A checkpoint and its record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point<'a> {
+    pub(super) mark: Mark,
+    pub(super) row: &'a Row,
+}
+
+impl Survey {
+    /// Reads the whole thread, page by page.
+    pub(super) async fn of(journal: &dyn Journal, thread: &ThreadId) -> Result<Self, JournalError> {
+        let mut survey = Self::default();
+        let mut after = 0;
+        loop {
+            let select = Select::all().after(after).limit(PAGE);
+            let page = journal.read(thread, select).await?;
+            let is_last = page.len() < PAGE;
+            for record in &page {
+                after = record.seq;
+                survey.rows.push(Row {
+                    seq: record.seq,
+                    run: record.run.clone(),
+                    at_ms: record.at_ms,
+                    bytes: record.body.len(),
+                    what: what(record)?,
+                });
+            }
+            if is_last {
+                return Ok(survey);
+            }
+        }
+    }
+
+    /// The record at `seq`.
+    pub(super) fn row(&self, seq: Seq) -> Option<&Row> {
+        let index = self.rows.binary_search_by_key(&seq, |row| row.seq).ok()?;
+        self.rows.get(index)
+    }
+
+    /// The checkpoints, in order.
+    pub(super) fn points(&self) -> impl DoubleEndedIterator<Item = Point<'_>> {
+        self.rows.iter().filter_map(|row| match row.what {
+            What::Checkpoint(mark) => Some(Point { mark, row }),
+            _ => None,
+        })
+    }
+
+    /// The snapshots, in order: the checkpoint of each, where that stands or stood,
+    /// and its own place.
+    pub(super) fn snapshots(&self) -> impl DoubleEndedIterator<Item = (u64, Seq, Seq)> {
+        self.rows.iter().filter_map(|row| match row.what {
+            What::Snapshot { of, at } => {
+                Some((of, at.unwrap_or(row.seq.saturating_sub(1)), row.seq))
+            }
+            _ => None,
+        })
+    }
+
+    /// The snapshot from which the state at checkpoint `number` is made: that of
+    /// the highest checkpoint that is not after it.
+    pub(super) fn covering(&self, number: u64) -> Option<(u64, Seq, Seq)> {
+        let snapshots = self.snapshots().filter(|(of, ..)| *of <= number);
+        snapshots.max_by_key(|(of, _, seq)| (*of, *seq))
+    }
+
+    /// The snapshot of the highest checkpoint after `number` that stays.
+    pub(super) fn highest_after(
+        &self,
+        number: u64,
+        drops: impl Fn(Seq) -> bool,
+    ) -> Option<(u64, Seq, Seq)> {
+        let snapshots = self.snapshots().filter(|(.., seq)| !drops(*seq));
+        let later = snapshots.filter(|(of, ..)| *of > number);
+        later.max_by_key(|(of, _, seq)| (*of, *seq))
+    }
+
+    /// Where the run was opened.
+    pub(super) fn opened(&self, run: &RunId) -> Option<&Row> {
+        let mut rows = self.rows.iter();
+        rows.find(|row| row.what == What::Opened && row.run == *run)
+    }
+
+    /// Where a thread ends that goes up to `point`: at the end of its run, if
+    /// nothing of the run follows.
+    pub(super) fn cut(&self, point: Point<'_>) -> Seq {
+        let behind = self.rows.iter().filter(|row| row.seq > point.row.seq);
+        let mut telling = behind.filter(|row| {
+            !matches!(
+                row.what,
+                What::Snapshot { .. } | What::Elsewhere | What::Fact(_)
+            )
+        });
+        match telling.next() {
+            Some(next)
+                if point.mark.is_last && next.what == What::Closed && next.run == point.row.run =>
+            {
+                next.seq
+            }
+            _ => point.row.seq,
+        }
+    }
+
+    /// The calls that change something and were begun after `seq`, each once.
+    pub(super) fn begun_after(&self, seq: Seq) -> Vec<(CallId, String)> {
+        let behind = self.rows.iter().filter(|row| row.seq > seq);
+        let calls = behind.filter_map(|row| match &row.what {
+            What::Intent { call, tool } => Some((call.clone(), tool.clone())),
+            _ => None,
+        });
+        let mut seen = BTreeSet::new();
+        calls
+            .filter(|(call, _)| seen.insert(call.clone()))
+            .collect()
+    }
+}
+
+fn what(record: &Record) -> Result<What, JournalError> {
+    let chain = root();
+    if record.chain.branch != Branch::main() {
+        return Ok(What::Elsewhere);
+    }
+    if let Place::Fact(key) = &record.place {
+        if record.is(kind::INTENT) {
+            let IntentBody { call, tool, .. } = record.decode(kind::INTENT)?;
+            return Ok(What::Intent { call, tool });
+        }
+        return Ok(What::Fact(key.clone()));
+    }
+    if record.chain != chain {
+        return Ok(What::Other);
+    }
+    Ok(if record.is(kind::RUN_OPENED) {
+        What::Opened
+    } else if record.is(kind::RUN_ATTEMPT) {
+        let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
+        What::Attempt {
+            redefines: attempt.definition.is_some(),
+        }
+    } else if record.is(kind::RUN_CLOSED) {
+        What::Closed
+    } else if record.is(kind::CHECKPOINT) {
+        let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+        What::Checkpoint(Mark {
+            number: checkpoint.checkpoint,
+            is_input: checkpoint.source == Source::Input,
+            is_last: checkpoint.next.is_empty(),
+        })
+    } else if record.is(kind::SNAPSHOT) {
+        let snapshot: Snapshot = record.decode(kind::SNAPSHOT)?;
+        What::Snapshot {
+            of: snapshot.checkpoint,
+            at: snapshot.at,
+        }
+    } else {
+        What::Other
+    })
+}

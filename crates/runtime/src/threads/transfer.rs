@@ -1,0 +1,140 @@
+//! Export and import: a thread as lines of JSON, the same bytes from every backend.
+
+mod import;
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Write},
+};
+
+use rustagents_core::{
+    digest::Rolling,
+    ids::ThreadId,
+    journal::{Content, Journal, JournalError, Select, ThreadImage, mention},
+};
+
+use super::{
+    known,
+    lines::{ContentLine, End, Header, Line, RecordLine, SCHEMA},
+    stats::mentioned,
+};
+
+pub use import::{ImportError, ImportProblem, read};
+
+/// The longest line that is read. Whatever a batch may hold fits, however its
+/// characters are escaped.
+pub const MAX_LINE_BYTES: usize = 64 << 20;
+
+/// How many records or messages are read at a time.
+const PAGE: usize = 1_000;
+
+/// Reads a thread whole, with the contents that it mentions.
+///
+/// # Errors
+/// Whatever the journal says; an unknown thread is an error.
+pub async fn image(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadImage, JournalError> {
+    let row = known(journal, thread).await?;
+    let mut image = ThreadImage {
+        thread: thread.clone(),
+        epoch: row.epoch,
+        records: Vec::new(),
+        messages: Vec::new(),
+        contents: Vec::new(),
+    };
+    let mut digests = BTreeSet::new();
+    let mut after = 0;
+    loop {
+        // What is written meanwhile is left out, so that all fits together.
+        let select = Select::all().after(after).before(row.last_seq + 1);
+        let page = journal.read(thread, select.limit(PAGE)).await?;
+        let is_last = page.len() < PAGE;
+        for record in page {
+            after = record.seq;
+            mentioned(&record, &mut digests)?;
+            image.records.push(record);
+        }
+        if is_last {
+            break;
+        }
+    }
+    let mut after = 0;
+    loop {
+        let page = journal.messages(thread, after, PAGE).await?;
+        let is_last = page.len() < PAGE;
+        for (place, message) in page {
+            after = place;
+            mention::digests(&message.text(), &mut |digest| {
+                digests.insert(digest);
+            });
+            image.messages.push(message);
+        }
+        if is_last {
+            break;
+        }
+    }
+    for digest in digests {
+        if let Some(bytes) = journal.content(thread, digest).await? {
+            image.contents.push(Content { digest, bytes });
+        }
+    }
+    Ok(image)
+}
+
+/// Writes `image` as lines, and says how many.
+///
+/// # Errors
+/// `out` cannot be written to.
+pub fn write(image: &ThreadImage, out: &mut dyn Write) -> io::Result<u64> {
+    let mut lines = Lines {
+        out,
+        digest: Rolling::default(),
+        count: 0,
+    };
+    lines.push(&Header {
+        schema: SCHEMA.to_owned(),
+        thread: image.thread.to_string(),
+        epoch: image.epoch,
+    })?;
+    for content in &image.contents {
+        lines.push(&Line::Content(ContentLine::of(content)))?;
+    }
+    for message in &image.messages {
+        lines.push(&Line::Message((**message).clone()))?;
+    }
+    for record in &image.records {
+        lines.push(&Line::Record(RecordLine::of(record)))?;
+    }
+    let end = End {
+        digest: Some(lines.digest.digest()),
+        ..counted(image)
+    };
+    lines.push(&Line::End(end))?;
+    lines.out.flush()?;
+    Ok(lines.count)
+}
+
+struct Lines<'a> {
+    out: &'a mut dyn Write,
+    digest: Rolling,
+    count: u64,
+}
+
+impl Lines<'_> {
+    fn push(&mut self, line: &impl serde::Serialize) -> io::Result<()> {
+        let line = serde_json::to_vec(line)?;
+        self.digest.push(&line);
+        self.count += 1;
+        self.out.write_all(&line)?;
+        self.out.write_all(b"\n")
+    }
+}
+
+fn counted(image: &ThreadImage) -> End {
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    End {
+        contents: count(image.contents.len()),
+        messages: count(image.messages.len()),
+        records: count(image.records.len()),
+        digest: None,
+    }
+}
