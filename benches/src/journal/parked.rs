@@ -21,7 +21,7 @@ const LIMIT: f64 = 100.0;
 const PLAN: &str = r#"graph ask {
   channel messages messages
   start ask
-  node ask { kind interrupt  prompt "Ship it?"  options ["yes", "no"]  next END }
+  node ask { kind interrupt  prompt "Go on?"  next END }
 }"#;
 
 pub(crate) fn parked() -> Vec<Figure> {
@@ -32,7 +32,8 @@ pub(crate) fn parked() -> Vec<Figure> {
     let journal: Arc<dyn Journal> = Arc::new(journal);
     let capabilities = Capabilities::default();
     let compiled = compile(PLAN, &capabilities.snapshot().unwrap());
-    let program = Program::lower(&compiled.blueprint.unwrap(), &capabilities).unwrap();
+    let blueprint = compiled.blueprint.ok_or(compiled.diagnostics);
+    let program = Program::lower(&blueprint.unwrap(), &capabilities).unwrap();
     let runs = Runtime::new(journal, Arc::new(SystemClock::new()), Arc::new(UuidIds));
     runtime.block_on(async {
         for number in 0..RUNS {

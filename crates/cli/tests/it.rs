@@ -27,5 +27,6 @@ mod old_stores;
 mod processes;
 mod real_http;
 mod terminal;
+mod two_hundred_kills;
 mod watching;
 mod whole_threads;
