@@ -12,9 +12,12 @@
 mod group;
 mod growth;
 mod parked;
+mod peak;
 mod raw;
 
 use rustagents_store_sqlite::Synchronous;
+
+pub use peak::{ARGUMENT, peak_of};
 
 /// What makes the figures of a scenario.
 pub type Figures = fn() -> Vec<Figure>;
@@ -25,6 +28,7 @@ pub const SCENARIOS: &[(&str, Figures)] = &[
         growth::growth(Synchronous::Normal)
     }),
     ("journal-growth/full", || growth::growth(Synchronous::Full)),
+    ("journal-growth/peak", peak::peak),
     ("journal-group", group::group),
     ("journal-parked", parked::parked),
 ];
@@ -51,4 +55,12 @@ impl Figure {
             limit,
         }
     }
+}
+
+/// What the kernel says of this process's memory, in megabytes.
+fn status(field: &str) -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(field));
+    let kilobytes = line.unwrap().split_whitespace().nth(1).unwrap();
+    kilobytes.parse::<f64>().unwrap() / 1e3
 }

@@ -18,6 +18,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [peak, side] = arguments.as_slice()
+        && peak == journal::ARGUMENT
+    {
+        println!("{}", journal::peak_of(side));
+        return;
+    }
     let json = arguments.iter().any(|argument| argument == "--json");
     let wanted = arguments
         .iter()

@@ -112,3 +112,37 @@ fn by_hand(raw: &Raw, group: u64) -> Duration {
     }
     began.elapsed()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifty_waiting_batches_share_a_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = crate::row::runtime();
+        let journal = SqliteJournal::open(folder.path().join("a.db")).unwrap();
+        let journal = Arc::new(journal);
+        runtime.block_on(claimed(&journal));
+        let first = journal.transactions();
+        runtime.block_on(append_all(&journal));
+        let commits = journal.transactions() - first;
+        let batches = u64::from(THREADS * BATCHES);
+        assert!(commits * 50 <= batches, "{commits} commits for {batches}");
+    }
+
+    #[test]
+    fn a_lone_batch_has_a_commit_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = crate::row::runtime();
+        let journal = SqliteJournal::open(folder.path().join("a.db")).unwrap();
+        runtime.block_on(async {
+            let claim = journal.claim(&thread(0), Owner::default()).await.unwrap();
+            assert_eq!((claim.epoch, journal.transactions()), (1, 1));
+            for batch in 0..10 {
+                journal.append(fact(0, batch)).await.unwrap();
+                assert_eq!(journal.transactions(), u64::from(batch) + 2);
+            }
+        });
+    }
+}

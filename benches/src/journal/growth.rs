@@ -30,6 +30,9 @@ use super::{
 
 pub(crate) const STEPS: u64 = 4_000;
 
+/// The text of each message.
+pub(super) const TEXT_BYTES: usize = 1_000;
+
 /// The steps before which nothing is cold any more.
 const TENTH: usize = 400;
 
@@ -120,7 +123,7 @@ fn load(runtime: &tokio::runtime::Runtime, path: &Path, hand: &Path) -> Figure {
 fn talking(steps: u64) -> Graph {
     let node = node_fn(|state: Arc<rustagents_graph::State>, _| async move {
         let number = state.messages("messages").len() as u64 + 1;
-        let text = format!("{number:01000}");
+        let text = format!("{number:0TEXT_BYTES$}");
         let message = Arc::new(Message::user(MessageId::numbered(number), text));
         Ok(NodeOutput::new().write("messages", Update::Messages(vec![message])))
     });
@@ -207,4 +210,28 @@ fn insert(path: &Path, synchronous: Synchronous, rows: &[(Vec<u8>, Vec<u8>)]) ->
         raw.insert(&[(1, message), (1, record)]);
     }
     began.elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of a store after so many steps, and those that had to be written.
+    fn sizes(steps: u64) -> (f64, f64) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        let runtime = crate::row::runtime();
+        runtime.block_on(run(&path, Synchronous::Normal, steps));
+        let rows = runtime.block_on(rows(&path));
+        let payload: usize = rows.iter().map(|(message, _)| message.len()).sum();
+        (raw::bytes(&path) as f64, payload as f64)
+    }
+
+    #[test]
+    fn a_store_grows_with_what_is_written_and_stays_near_it() {
+        let (few, _) = sizes(STEPS / 4);
+        let (many, payload) = sizes(STEPS);
+        assert!(many <= 2.0 * payload, "{many} bytes for {payload}");
+        assert!(many <= 4.3 * few, "{few} bytes, then {many}");
+    }
 }

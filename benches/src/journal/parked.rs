@@ -48,13 +48,10 @@ pub(crate) fn parked() -> Vec<Figure> {
             assert_eq!(report.unwrap().status, Status::Suspended);
         }
     });
-    vec![Figure::new("journal-parked", "MB", resident(), LIMIT)]
-}
-
-/// The memory of this process that is in use now, in megabytes.
-fn resident() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kilobytes = line.unwrap().split_whitespace().nth(1).unwrap();
-    kilobytes.parse::<f64>().unwrap() / 1e3
+    vec![Figure::new(
+        "journal-parked",
+        "MB",
+        super::status("VmRSS:"),
+        LIMIT,
+    )]
 }
