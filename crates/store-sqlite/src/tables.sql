@@ -13,6 +13,8 @@ CREATE TABLE threads(
   updated_at INTEGER NOT NULL
 ) STRICT;
 
+CREATE INDEX threads_family ON threads(family);
+
 CREATE TABLE chains(
   id INTEGER PRIMARY KEY,
   thread INTEGER NOT NULL REFERENCES threads(id),

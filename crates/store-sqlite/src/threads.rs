@@ -269,7 +269,7 @@ pub(crate) fn compact(
     }
     find_heads(connection, thread.id).map_err(fail)?;
     let mut mentioned = Mentioned::default();
-    mentioned.read(connection, Bodies::Records, "t.id", thread.id)?;
+    mentioned.read(connection, Bodies::Records, thread.id)?;
     collect_messages(connection, thread.id, &mentioned).map_err(fail)?;
     collect_contents(path, connection, thread.family)?;
     Ok(seqs)
@@ -313,7 +313,7 @@ enum Bodies {
 }
 
 impl Bodies {
-    fn sql(self, of: &str) -> String {
+    fn sql(self) -> String {
         let table = match self {
             Self::Records => "records",
             Self::Messages => "messages",
@@ -322,28 +322,27 @@ impl Bodies {
             "SELECT coalesce(r.body, c.bytes), r.content FROM threads t
                JOIN {table} r ON r.id > (t.id << 32) AND r.id < ((t.id + 1) << 32)
                LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
-              WHERE {of} = ?1"
+              WHERE t.id = ?1"
         )
     }
 }
 
 impl Mentioned {
-    /// Reads the bodies of the rows whose column `of` is `number`.
+    /// Reads the bodies of a thread.
     fn read(
         &mut self,
         connection: &Connection,
         bodies: Bodies,
-        of: &str,
-        number: i64,
+        thread: i64,
     ) -> Result<(), JournalError> {
         let broken = |reason: &dyn std::fmt::Display| JournalError::Corrupt {
             place: "a body that is kept".into(),
             reason: reason.to_string(),
         };
         let mut statement = connection
-            .prepare_cached(&bodies.sql(of))
+            .prepare_cached(&bodies.sql())
             .map_err(|e| broken(&e))?;
-        let mut rows = statement.query([number]).map_err(|e| broken(&e))?;
+        let mut rows = statement.query([thread]).map_err(|e| broken(&e))?;
         while let Some(row) = rows.next().map_err(|e| broken(&e))? {
             let body: Vec<u8> = row.get(0).map_err(|e| broken(&e))?;
             let body = String::from_utf8(body).map_err(|e| broken(&e))?;
@@ -394,9 +393,16 @@ fn collect_contents(path: &Path, connection: &Connection, family: i64) -> Result
     if stored.is_empty() {
         return Ok(());
     }
+    let mut threads = connection
+        .prepare_cached("SELECT id FROM threads WHERE family = ?1")
+        .map_err(fail)?;
+    let threads = threads.query_map([family], |row| row.get(0));
+    let threads = threads.and_then(Iterator::collect::<rusqlite::Result<Vec<i64>>>);
     let mut mentioned = Mentioned::default();
-    mentioned.read(connection, Bodies::Records, "t.family", family)?;
-    mentioned.read(connection, Bodies::Messages, "t.family", family)?;
+    for thread in threads.map_err(fail)? {
+        mentioned.read(connection, Bodies::Records, thread)?;
+        mentioned.read(connection, Bodies::Messages, thread)?;
+    }
     let mut remove = connection
         .prepare_cached("DELETE FROM contents WHERE family = ?1 AND digest = ?2")
         .map_err(fail)?;

@@ -4,6 +4,8 @@
 ALTER TABLE threads ADD COLUMN lock INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE threads ADD COLUMN last_place INTEGER NOT NULL DEFAULT 0;
 
+CREATE INDEX threads_family ON threads(family);
+
 CREATE TABLE records_2(
   id INTEGER PRIMARY KEY,
   thread INTEGER,
