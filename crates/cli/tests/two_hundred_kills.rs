@@ -97,13 +97,11 @@ fn attempt(desk: &Desk, arguments: &[String], lines: usize) -> Option<(Option<i3
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut last = None;
     for _ in 0..lines {
-        match said.next() {
-            Some(line) => last = Some(line.unwrap()),
-            None => {
-                let status = child.wait().unwrap().code();
-                return Some((status, serde_json::from_str(&last?).unwrap()));
-            }
-        }
+        let Some(line) = said.next() else {
+            let status = child.wait().unwrap().code();
+            return Some((status, serde_json::from_str(&last?).unwrap()));
+        };
+        last = Some(line.unwrap());
     }
     child.kill().unwrap();
     child.wait().unwrap();

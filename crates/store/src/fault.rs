@@ -104,9 +104,10 @@ impl FaultJournal {
         Ok(())
     }
 
-    async fn write<T>(
+    /// Performs `work`, which has not begun before.
+    async fn write<'a, T>(
         &self,
-        inner: BoxFuture<'_, Result<T, JournalError>>,
+        work: impl FnOnce() -> BoxFuture<'a, Result<T, JournalError>>,
     ) -> Result<T, JournalError> {
         self.alive()?;
         let number = self.writes.fetch_add(1, Ordering::SeqCst) + 1;
@@ -115,7 +116,7 @@ impl FaultJournal {
             self.strike_now();
         }
         self.alive()?;
-        let result = inner.await;
+        let result = work().await;
         if struck {
             self.strike_now();
         }
@@ -135,7 +136,7 @@ impl Journal for FaultJournal {
         thread: &'a ThreadId,
         owner: Owner,
     ) -> BoxFuture<'a, Result<Claim, JournalError>> {
-        self.write(self.inner.claim(thread, owner)).boxed()
+        self.write(move || self.inner.claim(thread, owner)).boxed()
     }
 
     fn take_over<'a>(
@@ -143,7 +144,8 @@ impl Journal for FaultJournal {
         thread: &'a ThreadId,
         owner: Owner,
     ) -> BoxFuture<'a, Result<Claim, JournalError>> {
-        self.write(self.inner.take_over(thread, owner)).boxed()
+        self.write(move || self.inner.take_over(thread, owner))
+            .boxed()
     }
 
     fn owner<'a>(
@@ -154,7 +156,7 @@ impl Journal for FaultJournal {
     }
 
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        self.write(self.inner.append(batch)).boxed()
+        self.write(move || self.inner.append(batch)).boxed()
     }
 
     fn read<'a>(
@@ -199,15 +201,15 @@ impl Journal for FaultJournal {
         to: &'a ThreadId,
         upto: Option<Seq>,
     ) -> BoxFuture<'a, Result<(), JournalError>> {
-        self.write(self.inner.copy(from, to, upto)).boxed()
+        self.write(move || self.inner.copy(from, to, upto)).boxed()
     }
 
     fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.write(self.inner.install(image)).boxed()
+        self.write(move || self.inner.install(image)).boxed()
     }
 
     fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        self.write(self.inner.compact(compaction)).boxed()
+        self.write(move || self.inner.compact(compaction)).boxed()
     }
 
     fn remove<'a>(
@@ -215,6 +217,6 @@ impl Journal for FaultJournal {
         thread: &'a ThreadId,
         epoch: Epoch,
     ) -> BoxFuture<'a, Result<(), JournalError>> {
-        self.write(self.inner.remove(thread, epoch)).boxed()
+        self.write(move || self.inner.remove(thread, epoch)).boxed()
     }
 }

@@ -3,10 +3,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
-use futures::FutureExt;
+use futures::{FutureExt, future::ready};
 use rustagents_core::{
     BoxFuture,
     digest::Digest,
@@ -28,6 +31,8 @@ pub struct MemoryJournal(Arc<Shared>);
 struct Shared {
     threads: Mutex<Threads>,
     written: Notify,
+    /// How many wait for a write.
+    watchers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +64,14 @@ impl MemoryJournal {
             .threads
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells those who wait. Who began to wait before the write is counted here,
+    /// since both looked at the threads.
+    fn tell(&self) {
+        if self.0.watchers.load(Ordering::SeqCst) > 0 {
+            self.0.written.notify_waiters();
+        }
     }
 
     fn claim_now(
@@ -99,7 +112,7 @@ impl MemoryJournal {
         let seqs = held.thread.write(batch);
         threads.store(family, contents);
         drop(threads);
-        self.0.written.notify_waiters();
+        self.tell();
         Ok(seqs)
     }
 
@@ -118,7 +131,7 @@ impl MemoryJournal {
         threads.store(family, contents);
         threads.collect(family)?;
         drop(threads);
-        self.0.written.notify_waiters();
+        self.tell();
         Ok(seqs)
     }
 
@@ -213,6 +226,22 @@ impl Threads {
     }
 }
 
+/// Somebody who waits for a write.
+struct Watcher<'a>(&'a AtomicUsize);
+
+impl<'a> Watcher<'a> {
+    fn of(watchers: &'a AtomicUsize) -> Self {
+        watchers.fetch_add(1, Ordering::SeqCst);
+        Self(watchers)
+    }
+}
+
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Lets the thread go when the claim is dropped.
 struct Guard {
     journal: MemoryJournal,
@@ -261,7 +290,8 @@ impl Journal for MemoryJournal {
     }
 
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        async move { self.append_now(batch) }.boxed()
+        // At once: a future that held the batch would cost more than the write.
+        ready(self.append_now(batch)).boxed()
     }
 
     fn read<'a>(
@@ -283,6 +313,7 @@ impl Journal for MemoryJournal {
         after: Seq,
     ) -> BoxFuture<'a, Result<Seq, JournalError>> {
         async move {
+            let _watcher = Watcher::of(&self.0.watchers);
             loop {
                 let mut written = std::pin::pin!(self.0.written.notified());
                 // From here on no write is missed.
