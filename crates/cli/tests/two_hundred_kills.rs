@@ -95,7 +95,7 @@ fn attempt(desk: &Desk, arguments: &[String], lines: usize) -> Option<(Option<i3
         .spawn()
         .unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut last = None;
+    let mut last: Option<String> = None;
     for _ in 0..lines {
         let Some(line) = said.next() else {
             let status = child.wait().unwrap().code();
