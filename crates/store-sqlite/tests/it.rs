@@ -15,4 +15,7 @@ mod items;
 mod opening;
 mod sharing;
 mod support;
+mod torn;
 mod upgrade;
+mod vanished;
+mod workers;
