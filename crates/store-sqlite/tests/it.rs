@@ -9,6 +9,7 @@
 )]
 
 mod contract;
+mod costs;
 mod damage;
 mod events;
 mod items;
