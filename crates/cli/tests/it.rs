@@ -24,6 +24,7 @@ mod kill;
 mod mistakes;
 mod new_command;
 mod old_stores;
+mod places;
 mod processes;
 mod real_http;
 mod terminal;

@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::{
     batch,
     claims::Claims,
+    file::StoreFile,
     health::{self, Health},
     reader::{self, Readers},
     schema::{self, Header, Synchronous},
@@ -47,6 +48,7 @@ const LOCK_CHANGES: u32 = 16;
 /// ```
 #[derive(Debug)]
 pub struct SqliteJournal {
+    file: Arc<StoreFile>,
     claims: Claims,
     writer: Writer,
     readers: Readers,
@@ -76,11 +78,14 @@ impl SqliteJournal {
         let path = path.into();
         schema::inspect(&path)?;
         let written = Arc::new(Notify::new());
+        let claims = Claims::of(&path);
+        let file = Arc::new(StoreFile::new(path));
         Ok(Self {
-            claims: Claims::of(&path),
-            writer: Writer::new(path.clone(), synchronous, Arc::clone(&written)),
-            readers: Readers::new(path.clone()),
-            tail: Tail::new(path, written),
+            claims,
+            writer: Writer::new(Arc::clone(&file), synchronous, Arc::clone(&written)),
+            readers: Readers::new(Arc::clone(&file)),
+            tail: Tail::new(Arc::clone(&file), written),
+            file,
         })
     }
 
@@ -125,6 +130,7 @@ impl SqliteJournal {
         held: Lock,
         takes_over: bool,
     ) -> Result<Result<Claim, Lock>, JournalError> {
+        self.file.check()?;
         let file = self.claims.take(thread, held, owner).await?;
         let (thread, owner) = (thread.clone(), owner.clone());
         let claimed = self.writer.run(move |path, connection| {

@@ -2,10 +2,11 @@
 //! application store; the event journal.
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
-//! versions), `writer.rs` (the thread that writes), `batch.rs` (one batch inside
-//! a transaction), `target.rs` (the rows of a thread that is written to), `threads.rs` (whole threads inside one), `reader.rs`, `tail.rs`
-//! (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is the
-//! file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
+//! versions), `file.rs` (is the file still the one that was opened), `writer.rs` (the
+//! thread that writes), `batch.rs` (one batch inside a transaction), `target.rs` (the
+//! rows of a thread that is written to), `threads.rs` (whole threads inside one),
+//! `reader.rs`, `tail.rs` (hearing of writes), `claims.rs` (operating-system locks),
+//! `health.rs` (is the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
 //! and [`SqliteEvents`] in `events.rs`, the event journal.
 //!
 //! Files of the journal: `DB` itself with SQLite's own companions, `DB.writer` (held by the
@@ -16,6 +17,9 @@
 //! Invariant: opening reads only. Nothing is made or changed before the first
 //! claim, append or put.
 //!
+//! Invariant: a journal uses one file as long as it lives. If that is gone from its
+//! path, nothing is written, and no other is made.
+//!
 //! Invariant: only the writer thread writes to the journal; no async worker waits for a disk.
 
 mod batch;
@@ -23,6 +27,7 @@ mod claims;
 mod connections;
 mod database;
 mod events;
+mod file;
 mod health;
 mod items;
 mod journal;

@@ -1,7 +1,7 @@
 //! Reading: a small pool of connections that never write.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -17,6 +17,7 @@ use rustagents_core::{
 };
 
 use crate::{
+    file::StoreFile,
     schema::{self, Header},
     target::row_number,
     threads::Lock,
@@ -35,14 +36,14 @@ const RECORD: &str =
 
 #[derive(Clone, Debug)]
 pub(crate) struct Readers {
-    path: Arc<PathBuf>,
+    file: Arc<StoreFile>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl Readers {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(file: Arc<StoreFile>) -> Self {
         Self {
-            path: Arc::new(path),
+            file,
             idle: Arc::default(),
         }
     }
@@ -54,28 +55,39 @@ impl Readers {
         work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let readers = self.clone();
-        let path = Arc::clone(&self.path);
         tokio::task::spawn_blocking(move || readers.read_now(work))
             .await
-            .map_err(|error| schema::unavailable(&path, &error))?
+            .map_err(|error| schema::unavailable(self.file.path(), &error))?
     }
 
     fn read_now<T: Default>(
         &self,
         work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
+        let path = self.file.path();
+        if let Err(gone) = self.file.check() {
+            self.close_all();
+            return Err(gone);
+        }
         let idle = self.pool().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None if schema::inspect(&self.path)? == Header::Absent => return Ok(T::default()),
-            None => schema::open_reader(&self.path)?,
+            None if schema::inspect(path)? == Header::Absent => return Ok(T::default()),
+            None => self.file.open(schema::open_reader)?,
         };
-        let result = work(&self.path, &connection);
+        let result = work(path, &connection);
         let mut pool = self.pool();
         if pool.len() < POOL {
             pool.push(connection);
         }
         result
+    }
+
+    fn close_all(&self) {
+        let idle = std::mem::take(&mut *self.pool());
+        for connection in idle {
+            self.file.close(connection);
+        }
     }
 
     fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {

@@ -121,16 +121,21 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
     Ok(connection)
 }
 
-/// Opens the store for writing, making it if there is none.
+/// Makes the store if there is none.
 ///
 /// The caller holds the writer's lock, so two processes never make it at once.
+pub(crate) fn make(path: &Path) -> Result<(), JournalError> {
+    match inspect(path)? {
+        Header::Absent => create(path),
+        Header::Ours => Ok(()),
+    }
+}
+
+/// Opens an existing store for writing. The caller holds the writer's lock.
 pub(crate) fn open_writer(
     path: &Path,
     synchronous: Synchronous,
 ) -> Result<Connection, JournalError> {
-    if inspect(path)? == Header::Absent {
-        create(path)?;
-    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
     prepare(path, &connection)?;
@@ -144,6 +149,7 @@ pub(crate) fn open_writer(
 /// Makes the store under another name and moves it into place: whoever looks
 /// sees no store, or a whole one.
 fn create(path: &Path) -> Result<(), JournalError> {
+    refuse_orphan(path)?;
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let draft = Path::new(&draft);
@@ -163,6 +169,22 @@ fn create(path: &Path) -> Result<(), JournalError> {
         .and_then(|()| fs::rename(draft, path))
         .map_err(|error| unavailable(path, &error))?;
     sync_folder(path)
+}
+
+/// Refuses to make a store beside the log of one that is gone: SQLite would take it
+/// for the new one's, and write what it holds over it.
+fn refuse_orphan(path: &Path) -> Result<(), JournalError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    let log = Path::new(&name);
+    if !fs::metadata(log).is_ok_and(|found| found.len() > 0) {
+        return Ok(());
+    }
+    let reason = format!(
+        "it is gone, but its log `{}` is there: bring the store back, or remove the log",
+        log.display()
+    );
+    Err(unavailable(path, &reason))
 }
 
 /// Writes tables and versions; closing the connection leaves one whole file.

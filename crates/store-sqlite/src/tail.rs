@@ -2,7 +2,6 @@
 //! by asking SQLite whether the file changed.
 
 use std::{
-    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -13,7 +12,10 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
-use crate::schema::{self, Header};
+use crate::{
+    file::StoreFile,
+    schema::{self, Header},
+};
 
 /// How often the store is asked whether another process wrote.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -21,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Rings whenever somebody wrote to the store.
 #[derive(Debug)]
 pub(crate) struct Tail {
-    path: Arc<PathBuf>,
+    file: Arc<StoreFile>,
     written: Arc<Notify>,
     watchers: Arc<AtomicUsize>,
     /// Whether a thread asks. It ends when nobody watches.
@@ -38,9 +40,9 @@ impl Drop for Watcher {
 }
 
 impl Tail {
-    pub(crate) fn new(path: PathBuf, written: Arc<Notify>) -> Self {
+    pub(crate) fn new(file: Arc<StoreFile>, written: Arc<Notify>) -> Self {
         Self {
-            path: Arc::new(path),
+            file,
             written,
             watchers: Arc::default(),
             asks: Arc::default(),
@@ -58,20 +60,20 @@ impl Tail {
         let watcher = Watcher(Arc::clone(&self.watchers));
         let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
         if !*asks {
-            let path = Arc::clone(&self.path);
+            let file = Arc::clone(&self.file);
             let written = Arc::clone(&self.written);
             let watchers = Arc::clone(&self.watchers);
             let asked = Arc::clone(&self.asks);
             let thread = std::thread::Builder::new()
                 .name("rag-journal-tail".into())
-                .spawn(move || ask(&path, &written, &watchers, &asked));
+                .spawn(move || ask(&file, &written, &watchers, &asked));
             *asks = thread.is_ok();
         }
         watcher
     }
 }
 
-fn ask(path: &Path, written: &Notify, watchers: &AtomicUsize, asks: &Mutex<bool>) {
+fn ask(file: &StoreFile, written: &Notify, watchers: &AtomicUsize, asks: &Mutex<bool>) {
     let mut connection = None;
     let mut last = None;
     loop {
@@ -82,7 +84,7 @@ fn ask(path: &Path, written: &Notify, watchers: &AtomicUsize, asks: &Mutex<bool>
             return;
         }
         drop(asks);
-        let version = version(path, &mut connection);
+        let version = version(file, &mut connection);
         // Where it cannot be told, the watchers look for themselves.
         if version.is_none() || version != last {
             written.notify_waiters();
@@ -92,9 +94,15 @@ fn ask(path: &Path, written: &Notify, watchers: &AtomicUsize, asks: &Mutex<bool>
 }
 
 /// A number that changes with each commit of another connection.
-fn version(path: &Path, connection: &mut Option<Connection>) -> Option<i64> {
-    if connection.is_none() && matches!(schema::inspect(path), Ok(Header::Ours)) {
-        *connection = schema::open_reader(path).ok();
+fn version(file: &StoreFile, connection: &mut Option<Connection>) -> Option<i64> {
+    if file.check().is_err() {
+        if let Some(gone) = connection.take() {
+            file.close(gone);
+        }
+        return None;
+    }
+    if connection.is_none() && matches!(schema::inspect(file.path()), Ok(Header::Ours)) {
+        *connection = file.open(schema::open_reader).ok();
     }
     let open = connection.as_ref()?;
     let version = open.query_row("PRAGMA data_version", [], |row| row.get(0));

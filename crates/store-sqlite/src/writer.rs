@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -16,6 +16,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::{
     batch::Refused,
+    file::StoreFile,
     schema::{self, Synchronous},
 };
 
@@ -88,7 +89,7 @@ impl<T> Outcome for Done<T> {
 /// The handle of the writer thread, which starts at the first write.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    path: PathBuf,
+    file: Arc<StoreFile>,
     synchronous: Synchronous,
     written: Arc<Notify>,
     transactions: Arc<AtomicU64>,
@@ -108,9 +109,13 @@ impl std::fmt::Debug for Running {
 
 impl Writer {
     /// A writer that rings `written` after each commit.
-    pub(crate) fn new(path: PathBuf, synchronous: Synchronous, written: Arc<Notify>) -> Self {
+    pub(crate) fn new(
+        file: Arc<StoreFile>,
+        synchronous: Synchronous,
+        written: Arc<Notify>,
+    ) -> Self {
         Self {
-            path,
+            file,
             synchronous,
             written,
             transactions: Arc::default(),
@@ -137,7 +142,7 @@ impl Writer {
         work: impl FnOnce(&Path, &Connection) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (reply, outcome) = oneshot::channel();
-        let gone = || schema::unavailable(&self.path, &"the writer is gone");
+        let gone = || schema::unavailable(self.file.path(), &"the writer is gone");
         let jobs = self.running().jobs.as_ref().ok_or_else(gone)?;
         let job = Box::new(Task { work, reply });
         jobs.send(job).await.map_err(|_| gone())?;
@@ -153,7 +158,7 @@ impl Writer {
         self.running.get_or_init(|| {
             let (jobs, queue) = mpsc::channel(QUEUE);
             let desk = Desk {
-                path: self.path.clone(),
+                file: Arc::clone(&self.file),
                 synchronous: self.synchronous,
                 written: Arc::clone(&self.written),
                 transactions: Arc::clone(&self.transactions),
@@ -192,7 +197,7 @@ impl Drop for Writer {
 
 /// What the writer thread works with.
 struct Desk {
-    path: PathBuf,
+    file: Arc<StoreFile>,
     synchronous: Synchronous,
     written: Arc<Notify>,
     transactions: Arc<AtomicU64>,
@@ -212,10 +217,14 @@ impl Desk {
         while queue.blocking_recv_many(&mut group, GROUP) > 0 {
             self.write_group(&mut group);
         }
+        if let Some(store) = self.store {
+            self.file.close(store.connection);
+        }
     }
 
     fn write_group(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
-        let path = self.path.clone();
+        let file = Arc::clone(&self.file);
+        let path = file.path();
         let store = match self.begin() {
             Ok(store) => store,
             Err(failure) => {
@@ -226,7 +235,7 @@ impl Desk {
         let mut waiting = jobs.drain(..);
         for job in waiting.by_ref() {
             let outcome;
-            (outcome, spoilt) = job.perform(&path, &store.connection);
+            (outcome, spoilt) = job.perform(path, &store.connection);
             outcomes.push(outcome);
             if spoilt.is_some() {
                 break;
@@ -235,7 +244,7 @@ impl Desk {
         let failure = spoilt.or_else(|| {
             let committed = run(&store.connection, "COMMIT");
             committed
-                .map_err(|error| schema::failed(&path, &error))
+                .map_err(|error| schema::failed(path, &error))
                 .err()
         });
         if let Some(failure) = &failure {
@@ -253,7 +262,8 @@ impl Desk {
     }
 
     fn begin(&mut self) -> Result<&Store, JournalError> {
-        let path = &self.path;
+        let file = &self.file;
+        let path = file.path();
         let slot = &mut self.store;
         let store = match slot.take() {
             Some(store) => {
@@ -262,8 +272,14 @@ impl Desk {
                 locked.map_err(|e| schema::unavailable(path, &e))?;
                 store
             }
-            None => slot.insert(open(path, self.synchronous)?),
+            None => slot.insert(open(file, self.synchronous)?),
         };
+        file.check().inspect_err(|_| {
+            // What was acknowledged goes from the log into the file, wherever it is.
+            let merge = "PRAGMA wal_checkpoint(PASSIVE)";
+            let _ = store.connection.query_row(merge, [], |_| Ok(()));
+            let _ = store.lock.unlock();
+        })?;
         run(&store.connection, "BEGIN IMMEDIATE").map_err(|error| {
             let _ = store.lock.unlock();
             schema::failed(path, &error)
@@ -273,13 +289,18 @@ impl Desk {
 }
 
 /// Opens the store under the writer's lock, which stays held.
-fn open(path: &Path, synchronous: Synchronous) -> Result<Store, JournalError> {
+fn open(file: &StoreFile, synchronous: Synchronous) -> Result<Store, JournalError> {
+    let path = file.path();
+    file.check()?;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|e| schema::unavailable(path, &e))?;
     }
     let lock = schema::writer_lock(path)?;
+    if !file.is_known() {
+        schema::make(path)?;
+    }
     Ok(Store {
-        connection: schema::open_writer(path, synchronous)?,
+        connection: file.open(|path| schema::open_writer(path, synchronous))?,
         lock,
     })
 }
