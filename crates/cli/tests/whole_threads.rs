@@ -452,3 +452,25 @@ fn an_export_goes_from_one_program_to_the_next() {
         "all but the name is the same"
     );
 }
+
+#[test]
+fn a_content_with_other_bytes_is_found_and_its_thread_can_be_removed() {
+    let desk = Desk::new();
+    talk(&desk, "broken");
+    talk(&desk, "whole");
+    let file = desk.path().join(".rustagents/journal.db");
+    let journal = rusqlite::Connection::open(file).unwrap();
+    journal
+        .execute_batch("UPDATE contents SET bytes = bytes || x'20' WHERE family = 1")
+        .unwrap();
+    let found = said(&desk, "doctor --full");
+    assert_eq!(found.status, Some(1), "{found:?}");
+    assert!(found.stdout.contains("has other bytes"), "{found:?}");
+    journal
+        .execute_batch("UPDATE records SET body = x'ff' WHERE id >> 32 = 1 AND kind = 'run.opened'")
+        .unwrap();
+    let listed = said(&desk, "threads list");
+    assert_eq!(listed.status, Some(0), "{listed:?}");
+    assert!(listed.stdout.contains("broken  damaged"), "{listed:?}");
+    assert!(listed.stdout.contains("whole "), "{listed:?}");
+}

@@ -25,7 +25,7 @@ use crate::{
     tool::EffectClass,
 };
 
-pub use image::{Compaction, ThreadImage};
+pub use image::{Compaction, MAX_SEQ, ThreadImage};
 pub use select::{Select, ThreadQuery, ThreadRow};
 
 /// The version of the journal format that this build writes.
@@ -230,6 +230,12 @@ impl Batch {
                 rule: "only a driver commits",
             });
         }
+        if self.at_ms > image::MAX_NUMBER {
+            return Err(JournalError::Malformed {
+                rule: "times are numbers up to 2^53",
+            });
+        }
+        image::check_digests(&self.contents)?;
         if self.names_a_key_twice() {
             return Err(JournalError::Malformed {
                 rule: "a batch names a key once",
@@ -398,7 +404,7 @@ pub trait Journal: Send + Sync {
     ) -> BoxFuture<'a, Result<Claim, JournalError>>;
 
     /// Claims a thread whoever drives it. The driver that was there is fenced: it
-    /// can write nothing more but the end of an effect that it had begun.
+    /// can write nothing more, but as [`Author::Late`].
     fn take_over<'a>(
         &'a self,
         thread: &'a ThreadId,

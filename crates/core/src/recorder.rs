@@ -2,16 +2,19 @@
 //!
 //! Writes that need not be durable at once wait in order. One batch is in flight
 //! at a time, and what was queued meanwhile goes as one batch behind it. Nothing
-//! runs by itself: whoever appends or flushes moves the queue on. The batch in
+//! runs by itself: whoever appends, flushes or attends moves the queue on. The batch in
 //! flight was handed to the journal, and ends whoever waits for it.
 
 use std::{
     collections::VecDeque,
+    convert::Infallible,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
 };
 
 use foldhash::HashMap;
-use futures::{FutureExt, future::Shared};
+use futures::{FutureExt, future::Shared, task::AtomicWaker};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -23,7 +26,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// Never: the run leaves no trace, and cannot be resumed.
+    /// Never: nothing of the run is recorded, and it cannot be resumed. Its thread is
+    /// claimed all the same.
     None,
     /// When the run ends or waits, and before an effect that must not happen
     /// twice. A crash in between loses what happened since.
@@ -68,6 +72,8 @@ pub(crate) struct Recorder {
     journal: Arc<dyn Journal>,
     durability: Durability,
     queue: Mutex<Queue>,
+    /// Who moves the queue on while the run does something else.
+    attendant: AtomicWaker,
 }
 
 #[derive(Default)]
@@ -110,6 +116,7 @@ impl Recorder {
             journal,
             durability,
             queue: Mutex::default(),
+            attendant: AtomicWaker::new(),
         }
     }
 
@@ -137,12 +144,44 @@ impl Recorder {
         let awaited = |kind: Kind| AWAITED.contains(&kind);
         let awaited = batch.entries.iter().any(|entry| awaited(entry.kind));
         self.queue().push(batch, checkpoint)?;
+        self.attendant.wake();
         if awaited {
             return self.flush().await;
         }
         let eager = self.durability == Durability::Async;
         self.until(|queue| eager || queue.is_full(), |queue| !queue.is_full())
             .await
+    }
+
+    /// Moves the queue on while the run does something else. Never ends.
+    pub(crate) async fn attend(&self) -> Infallible {
+        let mut waiting: Option<Flight> = None;
+        poll_fn(|context| {
+            self.attendant.register(context.waker());
+            loop {
+                let flight = match waiting.take() {
+                    Some(flight) => Some(flight),
+                    None => self.sent(),
+                };
+                // A failure waits in the queue for the run's next write.
+                let Some(mut flight) = flight else {
+                    return Poll::Pending;
+                };
+                if flight.poll_unpin(context).is_pending() {
+                    waiting = Some(flight);
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await
+    }
+
+    /// What is in flight once what may go has been sent.
+    fn sent(&self) -> Option<Flight> {
+        let eager = self.durability == Durability::Async;
+        let mut queue = self.queue();
+        queue.advance(&self.journal, |queue| eager || queue.is_full());
+        queue.flying.as_ref().map(|flying| flying.flight.clone())
     }
 
     /// Waits until everything that was appended is durable.

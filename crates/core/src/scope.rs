@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -13,6 +14,7 @@ use std::{
 };
 
 use foldhash::HashMap;
+use futures::future::{Either, select};
 use serde::Serialize;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
@@ -329,6 +331,20 @@ impl Scope {
     /// Why it cannot be; [`JournalError::Behind`] says what is durable.
     pub async fn flush(&self) -> Result<(), JournalError> {
         self.facts.shared.recorder.flush().await
+    }
+
+    /// Does `work`, and meanwhile sees to it that what the run wrote goes on its way.
+    /// Whoever drives a run that does not wait for each write drives it in here.
+    pub async fn attended<T>(&self, work: impl Future<Output = T>) -> T {
+        let recorder = &self.facts.shared.recorder;
+        if recorder.is_immediate() {
+            return work.await;
+        }
+        let (work, attend) = (pin!(work), pin!(recorder.attend()));
+        match select(work, attend).await {
+            Either::Left((done, _)) => done,
+            Either::Right((never, _)) => match never {},
+        }
     }
 
     /// Whether what was just written may still be lost by a crash.

@@ -23,6 +23,8 @@ pub enum Standing {
     Running,
     /// Its last run did not end, and nobody drives it: it can be resumed.
     Unfinished,
+    /// What is recorded of it cannot be read.
+    Damaged,
 }
 
 impl Standing {
@@ -44,6 +46,7 @@ impl Standing {
             Self::Told(status) => status.as_str(),
             Self::Running => "running",
             Self::Unfinished => "unfinished",
+            Self::Damaged => "damaged",
         }
     }
 }
@@ -147,8 +150,20 @@ async fn summary(
     journal: &dyn Journal,
     row: ThreadRow,
 ) -> Result<Option<ThreadSummary>, JournalError> {
-    let Some(view) = ThreadView::load(journal, &row.thread).await? else {
-        return Ok(None);
+    let view = match ThreadView::load(journal, &row.thread).await {
+        Ok(Some(view)) => view,
+        Ok(None) => return Ok(None),
+        // The others are listed all the same.
+        Err(JournalError::Corrupt { .. } | JournalError::Newer { .. }) => {
+            return Ok(Some(ThreadSummary {
+                standing: Standing::Damaged,
+                target: String::new(),
+                updated_at_ms: row.updated_at_ms,
+                pending: 0,
+                thread: row.thread,
+            }));
+        }
+        Err(error) => return Err(error),
     };
     Ok(Some(ThreadSummary {
         standing: standing(journal, &view).await?,

@@ -312,7 +312,8 @@ impl Runtime {
             scope,
         };
         let run = scope.run();
-        let end = Box::pin(program.graph().drive(scope, at, &frame)).await;
+        let drive = Box::pin(program.graph().drive(scope, at, &frame));
+        let end = scope.attended(drive).await;
         // However it ended, what it did is durable before anybody hears of it.
         if !matches!(&end, Err(Halt::Journal(_))) {
             scope.flush().await?;

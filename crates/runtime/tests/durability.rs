@@ -11,15 +11,21 @@ use std::{
 use rustagents_core::{
     code::{Code, Coded},
     event::{Event, Events},
-    journal::{Batch, Journal, JournalError, Kind, kind},
+    journal::{Batch, Journal, JournalError, Kind, Select, kind},
     recorder::Durability,
+    tool::EffectClass,
 };
-use rustagents_runtime::{RunError, Status, Watch};
+use rustagents_lang::compile;
+use rustagents_runtime::{Program, RunError, Status, Watch};
 use rustagents_store::{
     MemoryJournal,
     fault::{FaultJournal, FaultPoint, Side},
 };
-use rustagents_testkit::hooked::HookedJournal;
+use rustagents_testkit::{
+    hooked::HookedJournal,
+    model::{FakeModel, Reply},
+    tool::FakeTool,
+};
 
 use crate::{
     bench::{Bench, DESK, approve},
@@ -271,4 +277,96 @@ async fn answers_are_durable_before_they_count() {
     again.resume(DESK, vec![approve(&call)]).await.unwrap();
     assert_eq!(bench.count(kind::ANSWER).await, 1);
     assert_eq!(bench.count(kind::INTENT).await, 1);
+}
+
+#[tokio::test]
+async fn what_was_written_goes_on_its_way_while_the_run_waits_for_something_else() {
+    let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let slow = HookedJournal::new(inner.clone()).before_append(|_| {
+        Box::pin(async {
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            Ok(())
+        })
+    });
+    let bench = Bench {
+        durability: Durability::Async,
+        ..Bench::on(Arc::new(slow))
+    };
+    let plan = r#"graph waiting {
+  channel messages messages
+  start first
+  node first { kind agent  model "last"  prompt "Go."  next second }
+  node second { kind agent  model "last"  prompt "Go."  next endless }
+  node endless { kind agent  model "stuck"  prompt "Wait."  next END }
+}"#;
+    let mut capabilities = bench.capabilities();
+    let stuck = FakeModel::new((0..5).map(|_| Reply::Hang));
+    capabilities.model("stuck", Arc::new(stuck));
+    let compiled = compile(plan, &capabilities.snapshot().unwrap());
+    let program = Program::lower(&compiled.blueprint.unwrap(), &capabilities).unwrap();
+    let runtime = bench.runtime();
+    let watch = bench.watch();
+    let cancel = watch.cancel.clone();
+    let run = runtime.start(&program, bench.request(), watch);
+    let thread = Bench::thread();
+    let watching = async {
+        // The third checkpoint is written while nothing else happens in the run.
+        let mut seen = 0;
+        loop {
+            let select = Select::all().of(kind::CHECKPOINT);
+            if inner.read(&thread, select).await.unwrap().len() >= 3 {
+                return cancel.cancel();
+            }
+            seen = inner.changed(&thread, seen).await.unwrap();
+        }
+    };
+    let (report, ()) = tokio::join!(run, watching);
+    assert_eq!(report.unwrap().status, Status::Cancelled);
+}
+
+#[tokio::test]
+async fn a_call_with_a_key_is_durable_before_it_starts() {
+    for durability in [Durability::Exit, Durability::Async] {
+        let bench = Bench {
+            durability,
+            ..Bench::new()
+        };
+        let journal = bench.journal.clone();
+        let send = FakeTool::new("send", EffectClass::Idempotent, move |_, _| {
+            let journal = journal.clone();
+            async move {
+                let messages = journal.messages(&Bench::thread(), 0, 10).await.unwrap();
+                let calls = messages
+                    .iter()
+                    .any(|(_, message)| !message.calls().is_empty());
+                Ok(serde_json::json!({ "recorded": calls }))
+            }
+        });
+        let mut capabilities = bench.capabilities();
+        let calls = Reply::Calls(vec![("send", "{}".to_owned())]);
+        let model = FakeModel::new([calls, Reply::Text("sent")]);
+        capabilities.model("sender", Arc::new(model));
+        capabilities.tool(Arc::new(send));
+        let plan = r#"graph g {
+  channel messages messages
+  start send
+  node send { kind agent  model "sender"  prompt "Send."  tools ["send"]  next END }
+}"#;
+        let compiled = compile(plan, &capabilities.snapshot().unwrap());
+        let program = Program::lower(&compiled.blueprint.unwrap(), &capabilities).unwrap();
+        let runtime = bench.runtime();
+        let started = runtime.start(&program, bench.request(), bench.watch());
+        assert_eq!(started.await.unwrap().status, Status::Completed);
+        let messages = bench
+            .journal
+            .messages(&Bench::thread(), 0, 10)
+            .await
+            .unwrap();
+        let told = messages
+            .iter()
+            .any(|(_, m)| m.text().contains(r#""recorded":true"#));
+        assert!(told, "{durability:?}: {messages:?}");
+    }
 }

@@ -38,6 +38,7 @@ impl Store {
     }
 
     pub(crate) fn install(&self, mut image: ThreadImage) -> Result<(), JournalError> {
+        image.check()?;
         let contents = std::mem::take(&mut image.contents);
         let name = image.thread.clone();
         if self.look(&name, |_| ())?.is_some() {

@@ -162,10 +162,13 @@ impl SqliteJournal {
     async fn claim_anyhow(&self, thread: &ThreadId, owner: &Owner) -> Result<Claim, JournalError> {
         let mut lock = self.lock(thread).await?;
         for _ in 0..LOCK_CHANGES {
-            match self.claim_under(thread, owner, lock + 1, true).await? {
-                Ok(claim) => return Ok(claim),
-                Err(counts) => lock = counts,
-            }
+            lock = match self.claim_under(thread, owner, lock + 1, true).await {
+                Ok(Ok(claim)) => return Ok(claim),
+                Ok(Err(counts)) => counts,
+                // Somebody else took it over just now, and holds that lock.
+                Err(JournalError::Busy { .. }) => self.lock(thread).await?,
+                Err(error) => return Err(error),
+            };
         }
         Err(changes_hands(thread, owner))
     }

@@ -169,14 +169,16 @@ pub(crate) fn last_seq(
         .map_err(|error| schema::failed(path, &error))
 }
 
-/// Which of a thread's lock files counts; 0 if there is no such thread.
+/// Which of a thread's lock files counts, or would if the thread were made.
 pub(crate) fn lock(
     path: &Path,
     connection: &Connection,
     thread: &ThreadId,
 ) -> Result<Lock, JournalError> {
     connection
-        .prepare_cached("SELECT lock FROM threads WHERE name = ?1")
+        .prepare_cached(
+            "SELECT coalesce((SELECT lock FROM threads WHERE name = ?1), lock) FROM removed",
+        )
         .and_then(|mut find| {
             find.query_row([thread.as_str()], |row| row.get(0))
                 .optional()

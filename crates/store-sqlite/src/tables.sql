@@ -63,6 +63,7 @@ CREATE TABLE contents(
   PRIMARY KEY(family, digest)
 ) STRICT;
 
--- The highest epoch of a thread that was removed.
-CREATE TABLE removed(epoch INTEGER NOT NULL) STRICT;
-INSERT INTO removed VALUES(0);
+-- Of the threads that were removed: the highest epoch, and a lock above all that
+-- may still be held.
+CREATE TABLE removed(epoch INTEGER NOT NULL, lock INTEGER NOT NULL) STRICT;
+INSERT INTO removed VALUES(0, 0);

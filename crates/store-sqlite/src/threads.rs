@@ -7,7 +7,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 use rustagents_core::{
     digest::Digest,
     ids::ThreadId,
@@ -15,7 +15,7 @@ use rustagents_core::{
 };
 
 use crate::{
-    batch,
+    batch, reader,
     schema::failed,
     target::{Placed, Target, ThreadRow, check_epoch, find, known, row_number},
 };
@@ -46,25 +46,17 @@ pub(crate) fn claim(
     let owner = serde_json::to_string(owner).map_err(|error| JournalError::Encode {
         reason: error.to_string(),
     })?;
-    let counts: Option<Lock> = connection
-        .prepare_cached("SELECT lock FROM threads WHERE name = ?1")
-        .and_then(|mut find| {
-            find.query_row([thread.as_str()], |row| row.get(0))
-                .optional()
-        })
-        .map_err(fail)?;
+    let counts = reader::lock(path, connection, thread)?;
     let expected = if takes_over {
         held.checked_sub(1)
     } else {
         Some(held)
     };
-    match counts {
-        // A new thread takes whatever lock its first owner holds.
-        None => {
-            make(connection, thread, 0, &owner).map_err(fail)?;
-        }
-        Some(lock) if Some(lock) != expected => return Ok(Claimed::OtherLock(lock)),
-        Some(_) => {}
+    if expected != Some(counts) {
+        return Ok(Claimed::OtherLock(counts));
+    }
+    if find(connection, thread).map_err(fail)?.is_none() {
+        make(connection, thread, 0, &owner).map_err(fail)?;
     }
     connection
         .prepare_cached(
@@ -90,8 +82,8 @@ fn make(
         .prepare_cached(
             "INSERT INTO threads(id, name, family, epoch, lock, owner, last_seq, last_place,
                                  created_at, updated_at)
-             SELECT id, ?1, id, max(?2, (SELECT epoch FROM removed)), 0, ?3, 0, 0, ?4, ?4
-               FROM (SELECT 1 + coalesce(max(max(id), max(family)), 0) AS id FROM threads)
+             SELECT id, ?1, id, max(?2, removed.epoch), removed.lock, ?3, 0, 0, ?4, ?4
+               FROM (SELECT 1 + coalesce(max(max(id), max(family)), 0) AS id FROM threads), removed
              RETURNING id, family, epoch, last_seq, last_place",
         )?
         .query_row(
@@ -208,6 +200,7 @@ pub(crate) fn install(
     connection: &Connection,
     image: &ThreadImage,
 ) -> Result<(), JournalError> {
+    image.check()?;
     free(path, connection, &image.thread)?;
     let row = make(connection, &image.thread, image.epoch, "{}").map_err(|e| failed(path, &e))?;
     let mut target = Target::new(path, connection, row);
@@ -284,6 +277,13 @@ pub(crate) fn remove(
 ) -> Result<(), JournalError> {
     let row = known(path, connection, thread)?;
     check_epoch(thread, epoch, &row)?;
+    connection
+        .execute(
+            "UPDATE removed SET epoch = max(epoch, ?1),
+                    lock = max(lock, 1 + (SELECT lock FROM threads WHERE id = ?2))",
+            params![epoch, row.id],
+        )
+        .map_err(|error| failed(path, &error))?;
     for sql in [
         "DELETE FROM records WHERE id >> 32 = ?1 AND id BETWEEN ?1 << 32 AND (?1 + 1) << 32",
         "DELETE FROM chains WHERE thread = ?1",
@@ -293,9 +293,6 @@ pub(crate) fn remove(
         let removed = connection.execute(sql, [row.id]);
         removed.map_err(|error| failed(path, &error))?;
     }
-    connection
-        .execute("UPDATE removed SET epoch = max(epoch, ?1)", [epoch])
-        .map_err(|error| failed(path, &error))?;
     collect_contents(path, connection, row.family)
 }
 
@@ -400,8 +397,12 @@ fn collect_contents(path: &Path, connection: &Connection, family: i64) -> Result
     let threads = threads.and_then(Iterator::collect::<rusqlite::Result<Vec<i64>>>);
     let mut mentioned = Mentioned::default();
     for thread in threads.map_err(fail)? {
-        mentioned.read(connection, Bodies::Records, thread)?;
-        mentioned.read(connection, Bodies::Messages, thread)?;
+        for bodies in [Bodies::Records, Bodies::Messages] {
+            if mentioned.read(connection, bodies, thread).is_err() {
+                // What cannot be read may mention anything: all of it stays.
+                return Ok(());
+            }
+        }
     }
     let mut remove = connection
         .prepare_cached("DELETE FROM contents WHERE family = ?1 AND digest = ?2")

@@ -79,7 +79,8 @@ where
 impl<T> Outcome for Done<T> {
     fn tell(self: Box<Self>, failure: Option<&JournalError>) {
         let result = match failure {
-            Some(failure) => self.result.and(Err(failure.clone())),
+            // A refusal may rest on what is lost with the transaction.
+            Some(failure) => Err(failure.clone()),
             None => self.result,
         };
         drop(self.reply.send(result));

@@ -151,6 +151,7 @@ impl MemoryJournal {
     }
 
     fn install_now(&self, mut image: ThreadImage) -> Result<(), JournalError> {
+        image.check()?;
         let (name, contents) = (image.thread.clone(), std::mem::take(&mut image.contents));
         let mut threads = self.threads();
         threads.free(&name)?;

@@ -262,6 +262,10 @@ impl Driver<'_> {
             write.effect(key, kind::INTENT, call.spec().effect, digest, &body);
             self.scope.append(write).await?;
         }
+        if call.spec().effect == EffectClass::Idempotent {
+            // Its key is made of the call's id: after a crash no other call may have it.
+            self.scope.flush().await?;
+        }
         let open = OpenCall::dispatch(self.scope, step, call.id(), &call.spec().name);
         let Some(offered) = self.agent.tools.get(&call.spec().name) else {
             return Ok((open, Ended::Unknown));

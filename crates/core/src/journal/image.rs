@@ -2,8 +2,8 @@
 
 use std::{ops::RangeInclusive, sync::Arc};
 
-use super::{Batch, Content, Epoch, Record, Seq};
-use crate::{ids::ThreadId, message::Message};
+use super::{Batch, Content, Epoch, JournalError, Record, Seq};
+use crate::{digest::Digest, ids::ThreadId, message::Message};
 
 /// A whole thread, as it moves from one store to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,49 @@ pub struct ThreadImage {
     pub messages: Vec<Arc<Message>>,
     /// The contents that its records and messages refer to.
     pub contents: Vec<Content>,
+}
+
+/// The highest number of a place, in any backend.
+pub const MAX_SEQ: Seq = u32::MAX as Seq;
+
+/// The highest epoch, time or count: numbers beyond it are no whole numbers
+/// everywhere.
+pub(super) const MAX_NUMBER: u64 = 1 << 53;
+
+impl ThreadImage {
+    /// Checks what needs no look at the store: that its numbers are in bounds, that
+    /// its records stand in order, and that its contents have their digests.
+    ///
+    /// # Errors
+    /// [`JournalError::Malformed`].
+    pub fn check(&self) -> Result<(), JournalError> {
+        let malformed = |rule| Err(JournalError::Malformed { rule });
+        let mut last = 0;
+        for record in &self.records {
+            if record.seq <= last || record.seq >= MAX_SEQ {
+                return malformed("records are in the order of their places, below 2^32 - 1");
+            }
+            last = record.seq;
+            if record.epoch > self.epoch || record.at_ms > MAX_NUMBER {
+                return malformed("a record's epoch is its thread's or an earlier one");
+            }
+        }
+        let numbers = self.messages.iter().map(|message| message.id.number());
+        if self.epoch > MAX_NUMBER || numbers.max().unwrap_or(0) > MAX_NUMBER {
+            return malformed("epochs and messages are numbered up to 2^53");
+        }
+        check_digests(&self.contents)
+    }
+}
+
+pub(super) fn check_digests(contents: &[Content]) -> Result<(), JournalError> {
+    let wrong = |content: &Content| Digest::of(&content.bytes) != content.digest;
+    if contents.iter().any(wrong) {
+        return Err(JournalError::Malformed {
+            rule: "a content has its digest",
+        });
+    }
+    Ok(())
 }
 
 /// Takes records out of a thread, together with a batch that makes up for them.

@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{CallId, RunId, ThreadId},
-    journal::{Journal, JournalError, Record, Seq, kind},
+    journal::{Journal, JournalError, Owner, Record, Seq, kind},
 };
 use rustagents_graph::record::Snapshot;
 
@@ -11,6 +11,10 @@ use super::{
     survey::{Point, Survey},
     transfer,
 };
+use crate::ThreadView;
+
+/// How often a thread is forked anew that is compacted meanwhile.
+const TRIES: u32 = 5;
 
 /// What is forked, and where.
 #[derive(Clone, Debug)]
@@ -44,10 +48,30 @@ pub async fn fork(
             thread: fork.to.clone(),
         }));
     }
+    // What cannot be read is not copied.
+    ThreadView::load(journal, &fork.from).await?;
     let Some(checkpoint) = fork.checkpoint else {
         journal.copy(&fork.from, &fork.to, None).await?;
         return Ok(Vec::new());
     };
+    for _ in 0..TRIES {
+        if let Some(calls) = fork_now(journal, fork, checkpoint).await? {
+            return Ok(calls);
+        }
+    }
+    Err(ThreadsError::Journal(JournalError::Busy {
+        thread: fork.from.clone(),
+        owner: journal.owner(&fork.from).await?.unwrap_or_default(),
+    }))
+}
+
+/// `None` if the thread was compacted between the look and the copy, which is gone
+/// again then.
+async fn fork_now(
+    journal: &dyn Journal,
+    fork: &Fork,
+    checkpoint: u64,
+) -> Result<Option<Vec<(CallId, String)>>, ThreadsError> {
     let survey = Survey::of(journal, &fork.from).await?;
     let point = point(&survey, fork, checkpoint)?;
     let cut = survey.cut(point);
@@ -61,10 +85,24 @@ pub async fn fork(
     let carried = carried(&survey, checkpoint, cut);
     if carried.is_empty() {
         journal.copy(&fork.from, &fork.to, Some(cut)).await?;
+        let seen = survey.rows.iter().map(|row| row.seq);
+        let seen: Vec<_> = seen.filter(|seq| *seq <= cut).collect();
+        if transfer::places(journal, &fork.to, Some(cut)).await? != seen {
+            let claim = journal.claim(&fork.to, Owner::default()).await?;
+            journal.remove(&fork.to, claim.epoch).await?;
+            return Ok(None);
+        }
     } else {
-        behind(journal, fork, cut, &carried).await?;
+        let places = survey.rows.iter().map(|row| row.seq);
+        let goes_along = |seq: &Seq| carried.iter().any(|(_, carried)| carried == seq);
+        let seen: Vec<_> = places
+            .filter(|seq| *seq <= cut && !goes_along(seq))
+            .collect();
+        if !behind(journal, fork, cut, &carried, &seen).await? {
+            return Ok(None);
+        }
     }
-    Ok(calls)
+    Ok(Some(calls))
 }
 
 fn point<'a>(survey: &'a Survey, fork: &Fork, checkpoint: u64) -> Result<Point<'a>, ThreadsError> {
@@ -96,13 +134,17 @@ fn carried(survey: &Survey, checkpoint: u64, cut: Seq) -> Vec<(Seq, Seq)> {
     carried.into_iter().map(|(_, at, seq)| (at, seq)).collect()
 }
 
-/// Forks where snapshots have to go along, right after the cut.
+/// Forks where snapshots have to go along, right after the cut. Says whether what
+/// was `seen` up to there is still so; else nothing is made.
 async fn behind(
     journal: &dyn Journal,
     fork: &Fork,
     cut: Seq,
     carried: &[(Seq, Seq)],
-) -> Result<(), ThreadsError> {
+    seen: &[Seq],
+) -> Result<bool, ThreadsError> {
+    // Whole in itself, but perhaps compacted since the look: then the snapshots that
+    // should go along are not there, or others are.
     let mut image = transfer::image(journal, &fork.from).await?;
     image.thread = fork.to.clone();
     let is_carried = |seq| carried.iter().any(|(_, carried)| *carried == seq);
@@ -111,11 +153,15 @@ async fn behind(
         .into_iter()
         .filter(|record| record.seq <= cut || is_carried(record.seq))
         .partition(|record| is_carried(record.seq));
+    let places: Vec<_> = records.iter().map(|record| record.seq).collect();
+    if places != seen {
+        return Ok(false);
+    }
     image.records = records;
     let mut place = cut;
     for (at, seq) in carried {
         let Some(snapshot) = snapshots.iter().find(|record| record.seq == *seq) else {
-            continue;
+            return Ok(false);
         };
         place += 1;
         let snapshot = placed(snapshot, *at, place)?;
@@ -125,7 +171,7 @@ async fn behind(
         });
     }
     journal.install(image).await?;
-    Ok(())
+    Ok(true)
 }
 
 /// A snapshot at another place, which says where its checkpoint stands.

@@ -10,7 +10,7 @@ use std::{
 use rustagents_core::{
     digest::Rolling,
     ids::ThreadId,
-    journal::{Content, Journal, JournalError, Select, ThreadImage, mention},
+    journal::{Content, Journal, JournalError, Select, Seq, ThreadImage, mention},
 };
 
 use super::{
@@ -28,11 +28,53 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 /// How many records or messages are read at a time.
 const PAGE: usize = 1_000;
 
-/// Reads a thread whole, with the contents that it mentions.
+/// How often a thread is read anew that is compacted meanwhile.
+const TRIES: u32 = 5;
+
+/// Reads a thread whole, with the contents that it mentions. What is written
+/// meanwhile is left out.
 ///
 /// # Errors
 /// Whatever the journal says; an unknown thread is an error.
+/// [`JournalError::Busy`]: it is compacted again and again.
 pub async fn image(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadImage, JournalError> {
+    for _ in 0..TRIES {
+        let image = image_now(journal, thread).await?;
+        // A compaction takes records out; all of these were there at one time only
+        // if they still are.
+        let read: Vec<_> = image.records.iter().map(|record| record.seq).collect();
+        if places(journal, thread, read.last().copied()).await? == read {
+            return Ok(image);
+        }
+    }
+    Err(JournalError::Busy {
+        thread: thread.clone(),
+        owner: journal.owner(thread).await?.unwrap_or_default(),
+    })
+}
+
+/// Where the records of a thread stand, up to `last`.
+pub(super) async fn places(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    last: Option<Seq>,
+) -> Result<Vec<Seq>, JournalError> {
+    let mut places = Vec::new();
+    let Some(last) = last else {
+        return Ok(places);
+    };
+    loop {
+        let after = places.last().copied().unwrap_or(0);
+        let select = Select::all().after(after).before(last + 1).limit(PAGE);
+        let page = journal.read(thread, select).await?;
+        places.extend(page.iter().map(|record| record.seq));
+        if page.len() < PAGE {
+            return Ok(places);
+        }
+    }
+}
+
+async fn image_now(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadImage, JournalError> {
     let row = known(journal, thread).await?;
     let mut image = ThreadImage {
         thread: thread.clone(),

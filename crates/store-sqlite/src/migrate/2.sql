@@ -51,5 +51,5 @@ DROP TABLE messages;
 ALTER TABLE messages_2 RENAME TO messages;
 UPDATE threads SET last_place = (SELECT count(*) FROM messages WHERE thread = threads.id);
 
-CREATE TABLE removed(epoch INTEGER NOT NULL) STRICT;
-INSERT INTO removed VALUES(0);
+CREATE TABLE removed(epoch INTEGER NOT NULL, lock INTEGER NOT NULL) STRICT;
+INSERT INTO removed VALUES(0, 0);

@@ -29,6 +29,7 @@ pub(super) async fn suite<J: Journal + 'static, F: Future<Output = J>>(
     a_copy_stops_where_it_is_told(fresh().await).await;
     a_thread_moves_whole(fresh().await, fresh().await).await;
     an_image_out_of_order_is_refused(fresh().await).await;
+    an_image_out_of_bounds_is_refused(fresh().await).await;
     a_compaction_removes_what_nobody_mentions(fresh().await).await;
     a_refused_compaction_changes_nothing(fresh().await).await;
     a_removed_thread_is_gone(fresh().await).await;
@@ -320,6 +321,53 @@ async fn an_image_out_of_order_is_refused(journal: impl Journal) {
         let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
         assert_eq!(rows.len(), 1, "nothing is left of it");
     }
+}
+
+async fn an_image_out_of_bounds_is_refused(journal: impl Journal) {
+    drop(filled(&journal, "t").await);
+    let whole = ThreadImage {
+        thread: thread("u"),
+        ..image(&journal, "t").await
+    };
+    let damages: [fn(&mut ThreadImage); 6] = [
+        |image| image.records.last_mut().expect("three").seq = u64::from(u32::MAX),
+        |image| image.records.last_mut().expect("three").seq = u64::MAX,
+        |image| image.records.last_mut().expect("three").at_ms = u64::MAX,
+        |image| image.epoch = u64::MAX,
+        |image| image.contents.last_mut().expect("two").bytes.push(b'x'),
+        |image| {
+            let id = MessageId::numbered(u64::MAX);
+            image.messages.push(Arc::new(Message::user(id, "hello")));
+        },
+    ];
+    for damage in damages {
+        let mut image = whole.clone();
+        damage(&mut image);
+        let error = journal
+            .install(image)
+            .await
+            .expect_err("it is out of bounds");
+        assert!(matches!(error, JournalError::Malformed { .. }), "{error:?}");
+    }
+    let mut wrong = batch(
+        "t",
+        &claim(&journal, "t").await,
+        vec![],
+        vec![fact("l", "1")],
+    );
+    wrong.contents = vec![Content {
+        digest: Digest::of(b"x"),
+        bytes: b"y".to_vec(),
+    }];
+    let error = journal
+        .append(wrong)
+        .await
+        .expect_err("the digest is wrong");
+    assert!(matches!(error, JournalError::Malformed { .. }), "{error:?}");
+    journal
+        .install(whole)
+        .await
+        .expect("nothing was left behind");
 }
 
 fn compaction(claim: &Claim, drop: Vec<std::ops::RangeInclusive<Seq>>) -> Compaction {

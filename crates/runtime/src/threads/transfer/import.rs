@@ -135,6 +135,7 @@ pub fn read(input: &mut dyn BufRead) -> Result<ThreadImage, ImportError> {
         match line {
             Line::End(end) => {
                 reader.check_end(&image, end, digest)?;
+                image.check().map_err(|error| reader.broken(&error))?;
                 return reader.close(image, examiner);
             }
             line => reader.take(line, &mut image, &mut examiner)?,
