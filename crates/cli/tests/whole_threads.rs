@@ -454,14 +454,14 @@ fn an_export_goes_from_one_program_to_the_next() {
 }
 
 #[test]
-fn a_content_with_other_bytes_is_found_and_its_thread_can_be_removed() {
+fn a_content_with_other_bytes_is_found_and_a_damaged_thread_is_listed() {
     let desk = Desk::new();
     talk(&desk, "broken");
     talk(&desk, "whole");
     let file = desk.path().join(".rustagents/journal.db");
     let journal = rusqlite::Connection::open(file).unwrap();
     journal
-        .execute_batch("UPDATE contents SET bytes = bytes || x'20' WHERE family = 1")
+        .execute_batch("UPDATE contents SET bytes = CAST(bytes || x'20' AS BLOB) WHERE family = 1")
         .unwrap();
     let found = said(&desk, "doctor --full");
     assert_eq!(found.status, Some(1), "{found:?}");
