@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("providers", &["core", "http"]),
     ("store", &["core"]),
     ("store-file", &["core", "store"]),
-    ("store-sqlite", &["core"]),
+    ("store-sqlite", &["core", "store"]),
     ("testkit", &["core"]),
     ("agent", &["core", "registry"]),
     ("graph", &["core", "registry"]),

@@ -125,11 +125,6 @@ impl Recorder {
         self.durability == Durability::Sync
     }
 
-    /// Whether what is appended now may be lost by a crash.
-    pub(crate) fn is_behind(&self) -> bool {
-        !self.is_immediate()
-    }
-
     /// Takes a batch, whose writer is at `checkpoint` when it is durable. Its heads
     /// count only where nothing was written to their chain before.
     pub(crate) async fn append(

@@ -349,7 +349,7 @@ impl Scope {
 
     /// Whether what was just written may still be lost by a crash.
     pub fn is_behind(&self) -> bool {
-        self.facts.shared.recorder.is_behind()
+        !self.facts.shared.recorder.is_immediate()
     }
 
     /// Keeps messages at hand. Where the append then fails, so does the attempt.
