@@ -3,8 +3,9 @@
 use std::{fs, time::Duration};
 
 use rustagents_core::{
+    digest::Digest,
     ids::FactKey,
-    journal::{Entry, Journal, JournalError, Owner, Place, Select},
+    journal::{Content, Entry, Journal, JournalError, Owner, Place, Select},
 };
 use rustagents_store_sqlite::SqliteJournal;
 
@@ -126,4 +127,41 @@ async fn a_reference_to_nothing_is_found() {
         matches!(&error, JournalError::Corrupt { reason, .. } if reason.contains("`chains`")),
         "{error:?}"
     );
+}
+
+#[tokio::test]
+async fn a_thread_is_removed_though_its_copy_cannot_be_read_and_nothing_else_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let (whole, broken) = (thread("whole"), thread("broken"));
+    let claim = journal.claim(&whole, Owner::default()).await.unwrap();
+    let content = Content {
+        digest: Digest::of(b"blob"),
+        bytes: b"blob".to_vec(),
+    };
+    let mut write = fact(
+        &whole,
+        claim.epoch,
+        "k",
+        &format!("[\"{}\"]", content.digest),
+    );
+    write.contents = vec![content.clone()];
+    journal.append(write).await.unwrap();
+    journal.copy(&whole, &broken, None).await.unwrap();
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute_batch("UPDATE records SET body = x'ff' WHERE id >> 32 = 2")
+        .unwrap();
+    journal.remove(&whole, claim.epoch).await.unwrap();
+    assert!(
+        journal
+            .read(&whole, Select::all())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    // The broken one may mention it.
+    let kept = journal.content(&broken, content.digest).await.unwrap();
+    assert_eq!(kept, Some(content.bytes));
 }

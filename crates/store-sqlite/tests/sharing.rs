@@ -154,3 +154,43 @@ async fn a_thread_whose_owner_hangs_is_taken_over_and_claimed_again() {
     drop((first, third));
     assert_eq!(hung.claim(&name, Owner::default()).await.unwrap().epoch, 4);
 }
+
+#[tokio::test]
+async fn a_name_is_claimed_again_though_its_old_owners_still_hang() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let (hung, other) = (
+        SqliteJournal::open(&path).unwrap(),
+        SqliteJournal::open(&path).unwrap(),
+    );
+    let name = thread("t");
+    let first = hung.claim(&name, Owner::default()).await.unwrap();
+    let second = hung.take_over(&name, Owner::default()).await.unwrap();
+    let third = other.take_over(&name, Owner::default()).await.unwrap();
+    other.remove(&name, third.epoch).await.unwrap();
+    // All three locks are still held, and none of them counts.
+    let fourth = other.claim(&name, Owner::default()).await.unwrap();
+    assert!(fourth.epoch > third.epoch);
+    drop((first, second, third, fourth));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_take_overs_at_once_the_later_one_drives() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let name = thread("t");
+    let owner = SqliteJournal::open(&path).unwrap();
+    let held = owner.claim(&name, Owner::default()).await.unwrap();
+    let takers = (0..4).map(|_| {
+        let (journal, name) = (SqliteJournal::open(&path).unwrap(), name.clone());
+        tokio::spawn(async move { journal.take_over(&name, Owner::default()).await })
+    });
+    let mut claims = Vec::new();
+    for taker in takers.collect::<Vec<_>>() {
+        claims.push(taker.await.unwrap().unwrap());
+    }
+    let mut epochs: Vec<_> = claims.iter().map(|claim| claim.epoch).collect();
+    epochs.sort_unstable();
+    assert_eq!(epochs, [2, 3, 4, 5]);
+    drop(held);
+}

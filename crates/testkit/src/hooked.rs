@@ -14,12 +14,14 @@ use rustagents_core::{
 
 type Hook<T> = Box<dyn Fn(&T) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync>;
 
-/// A journal that waits for a hook before a claim or an append; an error of the
-/// hook is the journal's.
+/// A journal that waits for a hook before a claim, an append, a copy, or a look at
+/// records; an error of the hook is the journal's.
 pub struct HookedJournal {
     inner: Arc<dyn Journal>,
     before_claim: Option<Hook<ThreadId>>,
     before_append: Option<Hook<Batch>>,
+    before_copy: Option<Hook<ThreadId>>,
+    before_read: Option<Hook<ThreadId>>,
 }
 
 impl std::fmt::Debug for HookedJournal {
@@ -35,6 +37,8 @@ impl HookedJournal {
             inner,
             before_claim: None,
             before_append: None,
+            before_copy: None,
+            before_read: None,
         }
     }
 
@@ -55,6 +59,28 @@ impl HookedJournal {
         hook: impl Fn(&Batch) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync + 'static,
     ) -> Self {
         self.before_append = Some(Box::new(hook));
+        self
+    }
+}
+
+impl HookedJournal {
+    /// Waits for `hook` before each copy; it is given the source.
+    #[must_use]
+    pub fn before_copy(
+        mut self,
+        hook: impl Fn(&ThreadId) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync + 'static,
+    ) -> Self {
+        self.before_copy = Some(Box::new(hook));
+        self
+    }
+
+    /// Waits for `hook` before each look at a thread's records.
+    #[must_use]
+    pub fn before_read(
+        mut self,
+        hook: impl Fn(&ThreadId) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync + 'static,
+    ) -> Self {
+        self.before_read = Some(Box::new(hook));
         self
     }
 }
@@ -102,7 +128,12 @@ impl Journal for HookedJournal {
         thread: &'a ThreadId,
         select: Select,
     ) -> BoxFuture<'a, Result<Vec<Record>, JournalError>> {
-        self.inner.read(thread, select)
+        Box::pin(async move {
+            if let Some(hook) = &self.before_read {
+                hook(thread).await?;
+            }
+            self.inner.read(thread, select).await
+        })
     }
 
     fn changed<'a>(
@@ -140,7 +171,12 @@ impl Journal for HookedJournal {
         to: &'a ThreadId,
         upto: Option<Seq>,
     ) -> BoxFuture<'a, Result<(), JournalError>> {
-        self.inner.copy(from, to, upto)
+        Box::pin(async move {
+            if let Some(hook) = &self.before_copy {
+                hook(from).await?;
+            }
+            self.inner.copy(from, to, upto).await
+        })
     }
 
     fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {

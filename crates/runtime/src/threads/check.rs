@@ -9,7 +9,7 @@ use std::fmt;
 use rustagents_core::{
     digest::Digest,
     ids::ThreadId,
-    journal::{Journal, JournalError, Select, Seq},
+    journal::{Journal, JournalError, Select, Seq, ThreadRow},
 };
 
 use super::known;
@@ -18,6 +18,9 @@ pub(super) use examiner::Examiner;
 
 /// How many records or messages are read at a time.
 const PAGE: usize = 1_000;
+
+/// How often a thread is read that is written to meanwhile.
+const TRIES: u32 = 5;
 
 /// How many problems of one thread are named.
 const MAX_PROBLEMS: usize = 20;
@@ -42,7 +45,21 @@ impl fmt::Display for Problem {
 /// # Errors
 /// There is no such thread. What of it cannot be read is a problem, no error.
 pub async fn check(journal: &dyn Journal, thread: &ThreadId) -> Result<Vec<Problem>, JournalError> {
-    let row = known(journal, thread).await?;
+    let mut row = known(journal, thread).await?;
+    for _ in 1..TRIES {
+        let problems = check_now(journal, &row).await?;
+        let now = known(journal, thread).await?;
+        if problems.is_empty() || now == row {
+            return Ok(problems);
+        }
+        // What was written meanwhile may be a compaction.
+        row = now;
+    }
+    check_now(journal, &row).await
+}
+
+async fn check_now(journal: &dyn Journal, row: &ThreadRow) -> Result<Vec<Problem>, JournalError> {
+    let thread = &row.thread;
     let mut examiner = Examiner::new(row.epoch);
     if let Err(error) = read(journal, thread, row.last_seq, &mut examiner).await {
         let (mut problems, _) = examiner.finish();

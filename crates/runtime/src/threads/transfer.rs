@@ -31,8 +31,7 @@ const PAGE: usize = 1_000;
 /// How often a thread is read anew that is compacted meanwhile.
 const TRIES: u32 = 5;
 
-/// Reads a thread whole, with the contents that it mentions. What is written
-/// meanwhile is left out.
+/// Reads a thread whole, with the contents that it mentions.
 ///
 /// # Errors
 /// Whatever the journal says; an unknown thread is an error.
@@ -75,10 +74,10 @@ pub(super) async fn places(
 }
 
 async fn image_now(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadImage, JournalError> {
-    let row = known(journal, thread).await?;
+    known(journal, thread).await?;
     let mut image = ThreadImage {
         thread: thread.clone(),
-        epoch: row.epoch,
+        epoch: 0,
         records: Vec::new(),
         messages: Vec::new(),
         contents: Vec::new(),
@@ -86,8 +85,9 @@ async fn image_now(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadIma
     let mut digests = BTreeSet::new();
     let mut after = 0;
     loop {
-        // What is written meanwhile is left out, so that all fits together.
-        let select = Select::all().after(after).before(row.last_seq + 1);
+        // To the end as it is found: the last record may be the snapshot that makes
+        // up for those before it.
+        let select = Select::all().after(after);
         let page = journal.read(thread, select.limit(PAGE)).await?;
         let is_last = page.len() < PAGE;
         for record in page {
@@ -99,6 +99,8 @@ async fn image_now(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadIma
             break;
         }
     }
+    // After the records, so that none of them has a later epoch.
+    image.epoch = known(journal, thread).await?.epoch;
     let mut after = 0;
     loop {
         let page = journal.messages(thread, after, PAGE).await?;

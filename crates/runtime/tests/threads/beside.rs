@@ -1,0 +1,111 @@
+//! Forks and exports while the thread is pruned: they are of before or of after,
+//! never of both.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use rustagents_core::{
+    BoxFuture,
+    code::{Code, Coded},
+    ids::ThreadId,
+    journal::{Journal, JournalError},
+};
+use rustagents_runtime::threads::{Fork, Keep, check::check, fork, transfer::image};
+use rustagents_store::MemoryJournal;
+use rustagents_testkit::hooked::HookedJournal;
+use serde_json::json;
+
+use super::{WORD, name};
+use crate::bench::Bench;
+
+type Hook = Box<dyn Fn(&ThreadId) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync>;
+
+/// Twelve runs on `t`, and a hook that prunes one more of them away, the first
+/// `times` times that it is called.
+async fn pruned_meanwhile(times: u32) -> (Arc<dyn Journal>, Hook) {
+    let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let bench = Bench::on(inner.clone());
+    for note in 0..12 {
+        bench.say("t", WORD, json!(note)).await;
+    }
+    let (pruning, calls) = (inner.clone(), AtomicU32::new(0));
+    let hook = move |_: &ThreadId| {
+        let call = calls.fetch_add(1, Ordering::SeqCst);
+        let pruning = pruning.clone();
+        Box::pin(async move {
+            if call < times {
+                let keep = Keep::Last(u64::from(22 - 2 * call));
+                let bench = Bench::on(pruning);
+                bench.live().prune(&name("t"), keep).await.unwrap();
+            }
+            Ok(())
+        }) as BoxFuture<'static, _>
+    };
+    (inner, Box::new(hook))
+}
+
+fn at(checkpoint: u64) -> Fork {
+    Fork {
+        from: name("t"),
+        to: name("u"),
+        checkpoint: Some(checkpoint),
+        repeats: false,
+    }
+}
+
+#[tokio::test]
+async fn a_fork_is_made_anew_when_the_thread_was_pruned_before_its_copy() {
+    let (inner, hook) = pruned_meanwhile(1).await;
+    let beside = HookedJournal::new(inner.clone()).before_copy(hook);
+    fork(&beside, &at(8)).await.unwrap();
+    assert_eq!(check(&*inner, &name("u")).await.unwrap().len(), 0);
+    let bench = Bench::on(inner);
+    bench.one_more("u").await;
+    bench.is_whole("u").await;
+}
+
+#[tokio::test]
+async fn an_export_is_whole_when_the_thread_is_pruned_beside_it() {
+    for before in 0..8 {
+        // The first read, or one of those behind it.
+        let (inner, hook) = pruned_meanwhile(1).await;
+        let reads = AtomicU32::new(0);
+        let beside = HookedJournal::new(inner.clone()).before_read(move |thread| {
+            if reads.fetch_add(1, Ordering::SeqCst) < before {
+                return Box::pin(async { Ok(()) });
+            }
+            hook(thread)
+        });
+        let image = image(&beside, &name("t")).await.unwrap();
+        let elsewhere = MemoryJournal::new();
+        elsewhere.install(image).await.unwrap();
+        let problems = check(&elsewhere, &name("t")).await.unwrap();
+        assert_eq!(problems.len(), 0, "after {before} reads");
+    }
+}
+
+#[tokio::test]
+async fn an_export_that_is_always_overtaken_gives_up() {
+    let (inner, hook) = pruned_meanwhile(10).await;
+    let beside = HookedJournal::new(inner.clone()).before_read(hook);
+    let error = image(&beside, &name("t")).await.unwrap_err();
+    assert_eq!(error.code(), Code::Busy);
+}
+
+#[tokio::test]
+async fn a_check_beside_a_pruning_names_nothing() {
+    for before in 0..4 {
+        let (inner, hook) = pruned_meanwhile(1).await;
+        let reads = AtomicU32::new(0);
+        let beside = HookedJournal::new(inner).before_read(move |thread| {
+            if reads.fetch_add(1, Ordering::SeqCst) < before {
+                return Box::pin(async { Ok(()) });
+            }
+            hook(thread)
+        });
+        let problems = check(&beside, &name("t")).await.unwrap();
+        assert_eq!(problems.len(), 0, "after {before} reads");
+    }
+}
