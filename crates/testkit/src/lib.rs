@@ -1,7 +1,7 @@
 //! Contract suites, event validators and fakes for tests.
 //!
 //! Reading order: [`contract`] (what every backend must pass), [`agreement`]
-//! (whether a journal does what a model does), [`drive`] (a machine on a journal),
+//! (whether a journal does what a model does), [`batch`] (small ones, for a backend's own tests), [`drive`] (a machine on a journal),
 //! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
@@ -18,6 +18,7 @@
 )]
 
 pub mod agreement;
+pub mod batch;
 pub mod clock;
 pub mod contract;
 pub mod drive;
