@@ -33,8 +33,10 @@ async fn append_at_once(path: &Path, journal: &SqliteJournal, epoch: u64, count:
         let key = format!("{count}/{number}");
         journal.append(fact(&name, epoch, &key, "{}"))
     });
-    // The first look at the appends hands all of them over.
-    let (written, ()) = tokio::join!(futures::future::join_all(appends), async {
+    // The first look at the appends hands all of them over, since nothing makes them
+    // give way to others before.
+    let appends = tokio::task::unconstrained(futures::future::join_all(appends));
+    let (written, ()) = tokio::join!(appends, async {
         other.unlock().unwrap();
     });
     for seqs in written {
