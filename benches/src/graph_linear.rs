@@ -17,7 +17,8 @@ use rustagents_core::{
     scope::{RunShared, Scope, Write},
 };
 use rustagents_graph::{
-    END, Frame, Graph, GraphBuilder, GraphEnd, NodeOutput, Outcome, Reducer, Update, node_fn,
+    END, Frame, Graph, GraphBuilder, GraphEnd, NodeOutput, Outcome, Reducer, Update, Writes,
+    node_fn,
 };
 use rustagents_runtime::host::SystemClock;
 use rustagents_store::MemoryJournal;
@@ -130,7 +131,7 @@ async fn run(graph: &Graph, journal: Arc<dyn Journal>, steps: u32) {
     });
     let at = graph.position(&scope).unwrap();
     let at = graph
-        .open(&scope, at, Vec::new(), Write::new())
+        .open(&scope, at, Writes::new(), Write::new())
         .await
         .unwrap();
     let end = Box::pin(graph.drive(&scope, at, &NoFrame)).await.unwrap();

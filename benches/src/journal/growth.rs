@@ -18,7 +18,7 @@ use rustagents_core::{
     scope::{RunShared, Scope, Write},
 };
 use rustagents_graph::{
-    Frame, Graph, GraphBuilder, GraphEnd, NodeOutput, Reducer, Update, node_fn,
+    Frame, Graph, GraphBuilder, GraphEnd, NodeOutput, Reducer, Update, Writes, node_fn,
 };
 use rustagents_runtime::host::SystemClock;
 use rustagents_store_sqlite::{SqliteJournal, Synchronous};
@@ -177,7 +177,7 @@ pub(crate) async fn run(path: &Path, synchronous: Synchronous, steps: u64) -> Ve
     });
     let graph = talking(steps);
     let at = graph.position(&scope).unwrap();
-    let at = graph.open(&scope, at, Vec::new(), Write::new());
+    let at = graph.open(&scope, at, Writes::new(), Write::new());
     let at = at.await.unwrap();
     times.lock().unwrap().0 = Instant::now();
     Box::pin(graph.drive(&scope, at, &NoFrame)).await.unwrap();

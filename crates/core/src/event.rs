@@ -66,6 +66,17 @@ pub enum Event {
         /// One line.
         message: String,
     },
+    /// A try of a task failed, and another one follows.
+    NodeRetried {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+        /// How often it was tried.
+        tries: u32,
+        /// How the last try failed, in one line.
+        message: String,
+    },
     /// A superstep is recorded.
     CheckpointSaved {
         /// Its number in the thread.

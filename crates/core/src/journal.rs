@@ -89,6 +89,11 @@ pub mod kind {
         name: "graph.write",
         version: 1,
     };
+    /// A try of a task failed, and another one follows.
+    pub const FAILED_TRY: Kind = Kind {
+        name: "graph.try",
+        version: 1,
+    };
     /// An agent moved to another phase.
     pub const TRANSITION: Kind = Kind {
         name: "agent.transition",

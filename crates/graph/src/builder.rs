@@ -1,22 +1,24 @@
 //! Building and compiling a graph: every structural fault in one report.
 
+mod fault;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
 };
 
-use rustagents_core::{
-    code::{Code, Coded},
-    ids::NodeName,
-};
+use rustagents_core::ids::NodeName;
 
 use crate::{
-    graph::{Compiled, Graph, Target, Way},
-    node::Node,
-    state::Reducer,
+    graph::{Branch, Compiled, CompiledNode, Graph, Join, Target, Way},
+    node::{Function, Node, NodeError, NodeOutput, TaskContext},
+    policy::NodeSpec,
+    state::{ChannelName, ChannelSpec, Fold, GraphState, Reducer, State},
     topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode},
 };
+
+pub use fault::{GraphFault, GraphFaults};
 
 /// The virtual node after which nothing runs.
 pub const END: &str = "END";
@@ -26,6 +28,16 @@ pub const START: &str = "START";
 
 /// The most supersteps of a run, unless the graph says otherwise.
 const RECURSION_LIMIT: u64 = 25;
+
+/// The most tasks of a superstep that run at the same time, unless the graph says
+/// otherwise.
+const CONCURRENCY: usize = 64;
+
+/// Which routes lead where.
+type Routes = Vec<(String, Vec<String>)>;
+
+/// Chooses a route by the state.
+type Router<S> = Arc<dyn Fn(&S) -> String + Send + Sync>;
 
 /// Collects channels, nodes and edges.
 ///
@@ -43,17 +55,24 @@ const RECURSION_LIMIT: u64 = 25;
 /// assert_eq!(graph.name(), "hello");
 /// # Ok::<(), rustagents_graph::GraphFaults>(())
 /// ```
-pub struct GraphBuilder {
+pub struct GraphBuilder<S: GraphState = State> {
     name: String,
-    channels: Vec<(String, Reducer)>,
-    nodes: Vec<(String, Arc<dyn Node>)>,
+    channels: Vec<ChannelSpec>,
+    nodes: Vec<(String, Arc<dyn Node<S>>)>,
+    specs: BTreeMap<String, NodeSpec>,
+    defaults: NodeSpec,
     start: Vec<String>,
     edges: Vec<(String, String)>,
     routes: Vec<(String, String, Vec<String>)>,
+    branches: Vec<(String, Router<S>, Routes)>,
+    commands: Vec<(String, Vec<String>)>,
+    joins: Vec<(Vec<String>, String)>,
+    groups: BTreeMap<String, usize>,
     recursion_limit: u64,
+    concurrency: usize,
 }
 
-impl fmt::Debug for GraphBuilder {
+impl<S: GraphState> fmt::Debug for GraphBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GraphBuilder")
             .field("name", &self.name)
@@ -62,63 +81,201 @@ impl fmt::Debug for GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// A graph without anything.
+    /// A graph without anything, whose channels are declared here.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            channels: Vec::new(),
-            nodes: Vec::new(),
-            start: Vec::new(),
-            edges: Vec::new(),
-            routes: Vec::new(),
-            recursion_limit: RECURSION_LIMIT,
-        }
+        Self::typed(name)
     }
 
     /// Declares a channel.
     #[must_use]
-    pub fn channel(mut self, name: impl Into<String>, reducer: Reducer) -> Self {
-        self.channels.push((name.into(), reducer));
+    pub fn channel(mut self, name: impl Into<ChannelName>, reducer: Reducer) -> Self {
+        self.channels.push(ChannelSpec::new(name, reducer));
         self
+    }
+
+    /// Declares a channel with a reducer of its own.
+    #[must_use]
+    pub fn custom_channel(mut self, name: impl Into<ChannelName>, fold: Fold) -> Self {
+        self.channels.push(ChannelSpec {
+            fold: Some(fold),
+            ..ChannelSpec::new(name, Reducer::Custom)
+        });
+        self
+    }
+}
+
+impl<S: GraphState> GraphBuilder<S> {
+    /// A graph without anything, on a state of one's own.
+    pub fn typed(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            channels: S::declared(),
+            nodes: Vec::new(),
+            specs: BTreeMap::new(),
+            defaults: NodeSpec::new(),
+            start: Vec::new(),
+            edges: Vec::new(),
+            routes: Vec::new(),
+            branches: Vec::new(),
+            commands: Vec::new(),
+            joins: Vec::new(),
+            groups: BTreeMap::new(),
+            recursion_limit: RECURSION_LIMIT,
+            concurrency: CONCURRENCY,
+        }
     }
 
     /// Adds a node.
     #[must_use]
-    pub fn node(self, name: impl Into<String>, node: impl Node + 'static) -> Self {
+    pub fn node(self, name: impl fmt::Display, node: impl Node<S> + 'static) -> Self {
         self.shared_node(name, Arc::new(node))
+    }
+
+    /// Adds a node that is an async function of state and context.
+    #[must_use]
+    pub fn function<F, R>(self, name: impl fmt::Display, function: F) -> Self
+    where
+        F: Fn(Arc<S>, TaskContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<NodeOutput<S>, NodeError>> + Send + 'static,
+    {
+        self.node(name, Function(function))
     }
 
     /// Adds a node that is shared already.
     #[must_use]
-    pub fn shared_node(mut self, name: impl Into<String>, node: Arc<dyn Node>) -> Self {
-        self.nodes.push((name.into(), node));
+    pub fn shared_node(mut self, name: impl fmt::Display, node: Arc<dyn Node<S>>) -> Self {
+        self.nodes.push((name.to_string(), node));
+        self
+    }
+
+    /// Says how a node is run.
+    #[must_use]
+    pub fn spec(mut self, node: impl fmt::Display, spec: NodeSpec) -> Self {
+        self.specs.insert(node.to_string(), spec);
+        self
+    }
+
+    /// Says how nodes are run that do not say it themselves: tries, time, error
+    /// handler and group. An error handler is not its own.
+    #[must_use]
+    pub fn defaults(mut self, spec: NodeSpec) -> Self {
+        self.defaults = spec;
         self
     }
 
     /// Adds nodes that run first, together.
     #[must_use]
-    pub fn start<T: Into<String>>(mut self, nodes: impl IntoIterator<Item = T>) -> Self {
-        self.start.extend(nodes.into_iter().map(Into::into));
+    pub fn start<T: fmt::Display>(mut self, nodes: impl IntoIterator<Item = T>) -> Self {
+        self.start
+            .extend(nodes.into_iter().map(|node| node.to_string()));
         self
+    }
+
+    /// Chooses by the state, with the input in it, what runs first.
+    #[must_use]
+    pub fn start_branch<L: fmt::Display, T: fmt::Display>(
+        self,
+        choose: impl Fn(&S) -> L + Send + Sync + 'static,
+        routes: impl IntoIterator<Item = (L, T)>,
+    ) -> Self {
+        self.branch(START, choose, routes)
     }
 
     /// Runs `to` after `from`. Several edges from one node run their targets together.
     #[must_use]
-    pub fn edge(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
-        self.edges.push((from.into(), to.into()));
+    pub fn edge(mut self, from: impl fmt::Display, to: impl fmt::Display) -> Self {
+        self.edges.push((from.to_string(), to.to_string()));
         self
     }
 
-    /// Runs `targets`, together, after `from` took the route `label`.
+    /// Runs the nodes one after the other.
     #[must_use]
-    pub fn route<T: Into<String>>(
+    pub fn sequence<T: fmt::Display>(mut self, nodes: impl IntoIterator<Item = T>) -> Self {
+        let nodes: Vec<_> = nodes.into_iter().map(|node| node.to_string()).collect();
+        let pairs = nodes.iter().zip(nodes.iter().skip(1));
+        self.edges
+            .extend(pairs.map(|(from, to)| (from.clone(), to.clone())));
+        self
+    }
+
+    /// Ends the graph's path after `node`.
+    #[must_use]
+    pub fn finish(self, node: impl fmt::Display) -> Self {
+        self.edge(node, END)
+    }
+
+    /// Runs `targets`, together, after `from` took the route `label`: text, or an
+    /// enum that prints as one.
+    #[must_use]
+    pub fn route<T: fmt::Display>(
         mut self,
-        from: impl Into<String>,
-        label: impl Into<String>,
+        from: impl fmt::Display,
+        label: impl fmt::Display,
         targets: impl IntoIterator<Item = T>,
     ) -> Self {
-        let targets = targets.into_iter().map(Into::into).collect();
-        self.routes.push((from.into(), label.into(), targets));
+        let targets = targets
+            .into_iter()
+            .map(|target| target.to_string())
+            .collect();
+        self.routes
+            .push((from.to_string(), label.to_string(), targets));
+        self
+    }
+
+    /// Chooses by the state, with the writes of the step in it, what runs after
+    /// `from`. `choose` must be a pure function; it returns one of the labels in
+    /// `routes`, each of which leads to a node.
+    #[must_use]
+    pub fn branch<L: fmt::Display, T: fmt::Display>(
+        mut self,
+        from: impl fmt::Display,
+        choose: impl Fn(&S) -> L + Send + Sync + 'static,
+        routes: impl IntoIterator<Item = (L, T)>,
+    ) -> Self {
+        let choose: Router<S> = Arc::new(move |state| choose(state).to_string());
+        let routes = routes.into_iter();
+        let routes = routes.map(|(label, target)| (label.to_string(), vec![target.to_string()]));
+        self.branches
+            .push((from.to_string(), choose, routes.collect()));
+        self
+    }
+
+    /// Lets `from` say itself where the graph goes on, among `targets`: by
+    /// [`NodeOutput::goto`] and [`NodeOutput::send`].
+    #[must_use]
+    pub fn commands<T: fmt::Display>(
+        mut self,
+        from: impl fmt::Display,
+        targets: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let targets = targets
+            .into_iter()
+            .map(|target| target.to_string())
+            .collect();
+        self.commands.push((from.to_string(), targets));
+        self
+    }
+
+    /// Runs `target` once all of `sources` have run, however many steps lie
+    /// between them; then it waits for all of them again.
+    #[must_use]
+    pub fn join<T: fmt::Display>(
+        mut self,
+        sources: impl IntoIterator<Item = T>,
+        target: impl fmt::Display,
+    ) -> Self {
+        let sources = sources
+            .into_iter()
+            .map(|source| source.to_string())
+            .collect();
+        self.joins.push((sources, target.to_string()));
+        self
+    }
+
+    /// Declares a group of nodes of which at most `limit` tasks run at the same time.
+    #[must_use]
+    pub fn group(mut self, name: impl Into<String>, limit: usize) -> Self {
+        self.groups.insert(name.into(), limit);
         self
     }
 
@@ -129,48 +286,100 @@ impl GraphBuilder {
         self
     }
 
+    /// The most tasks of a superstep that run at the same time; 64 unless set.
+    #[must_use]
+    pub fn max_concurrency(mut self, tasks: usize) -> Self {
+        self.concurrency = tasks;
+        self
+    }
+
     /// Checks everything and makes the graph immutable.
     ///
     /// # Errors
     /// [`GraphFaults`] lists every fault.
-    pub fn compile(self) -> Result<Graph, GraphFaults> {
+    pub fn compile(self) -> Result<Graph<S>, GraphFaults> {
         let faults = self.faults();
         if !faults.is_empty() {
             return Err(GraphFaults(faults));
         }
-        let target = |name: &str| {
-            if name == END {
-                Target::End
-            } else {
-                Target::Node(NodeName::from(name))
-            }
-        };
-        let mut ways: BTreeMap<&str, Way> = BTreeMap::new();
+        let joins: Vec<_> = self
+            .joins
+            .iter()
+            .map(|(from, to)| Join::new(from, to))
+            .collect();
+        let mut ways = self.ways();
+        let nodes = self.nodes.iter().map(|(name, node)| {
+            let compiled = CompiledNode {
+                node: Arc::clone(node),
+                way: ways.remove(name.as_str()).unwrap_or(Way::Next(Vec::new())),
+                joins: places(&joins, name),
+                spec: self.spec_of(name),
+            };
+            (NodeName::from(name.as_str()), compiled)
+        });
+        let nodes = nodes.collect();
+        let has = |test: fn(Reducer) -> bool| self.channels.iter().any(|spec| test(spec.reducer));
+        Ok(Graph::new(Compiled {
+            name: self.name.clone(),
+            start: targets(&self.start),
+            entry: ways.remove(START).and_then(|way| match way {
+                Way::Branch(branch) => Some(branch),
+                _ => None,
+            }),
+            nodes,
+            joins,
+            has_fleeting: has(Reducer::is_fleeting),
+            has_untracked: has(|reducer| reducer == Reducer::Untracked),
+            recursion_limit: self.recursion_limit,
+            concurrency: self.concurrency,
+            topology: self.topology(),
+            groups: self.groups,
+            channels: self.channels,
+        }))
+    }
+
+    fn spec_of(&self, name: &str) -> NodeSpec {
+        let own = self.specs.get(name).cloned().unwrap_or_default();
+        let mut spec = own.or(&self.defaults);
+        if spec
+            .on_error
+            .as_ref()
+            .is_some_and(|node| node.as_str() == name)
+        {
+            spec.on_error = None;
+        }
+        spec
+    }
+
+    fn ways(&self) -> BTreeMap<&str, Way<S>> {
+        let mut ways: BTreeMap<&str, Way<S>> = BTreeMap::new();
         for (from, to) in &self.edges {
             if let Way::Next(targets) = ways.entry(from).or_insert_with(|| Way::Next(Vec::new())) {
-                targets.push(target(to));
+                targets.push(Target::named(to));
             }
         }
-        for (from, label, targets) in &self.routes {
+        for (from, label, to) in &self.routes {
             let way = ways
                 .entry(from)
                 .or_insert_with(|| Way::Routes(BTreeMap::new()));
             if let Way::Routes(routes) = way {
-                routes.insert(label.clone(), targets.iter().map(|to| target(to)).collect());
+                routes.insert(label.clone(), targets(to));
             }
         }
-        let nodes = self.nodes.iter().filter_map(|(name, node)| {
-            let way = ways.get(name.as_str())?.clone();
-            Some((NodeName::from(name.as_str()), (Arc::clone(node), way)))
-        });
-        Ok(Graph::new(Compiled {
-            name: self.name.clone(),
-            start: self.start.iter().map(|name| target(name)).collect(),
-            nodes: nodes.collect(),
-            channels: self.channels.clone(),
-            recursion_limit: self.recursion_limit,
-            topology: self.topology(),
-        }))
+        for (from, router, routes) in &self.branches {
+            let routes = routes.iter();
+            let branch = Branch {
+                router: Arc::clone(router),
+                routes: routes
+                    .map(|(label, to)| (label.clone(), targets(to)))
+                    .collect(),
+            };
+            ways.insert(from, Way::Branch(branch));
+        }
+        for (from, to) in &self.commands {
+            ways.insert(from, Way::Commands(targets(to)));
+        }
+        ways
     }
 
     fn topology(&self) -> GraphTopology {
@@ -180,19 +389,34 @@ impl GraphBuilder {
             label: label.map(str::to_owned),
         };
         let mut edges: Vec<_> = self.start.iter().map(|to| edge(START, to, None)).collect();
-        for (name, _) in &self.nodes {
+        let nodes = self.nodes.iter().map(|(name, _)| name.as_str());
+        for name in std::iter::once(START).chain(nodes) {
             let own = self.edges.iter().filter(|(from, _)| from == name);
             edges.extend(own.map(|(_, to)| edge(name, to, None)));
             for (_, label, targets) in self.routes.iter().filter(|(from, _, _)| from == name) {
                 edges.extend(targets.iter().map(|to| edge(name, to, Some(label))));
             }
+            for (_, _, routes) in self.branches.iter().filter(|(from, _, _)| from == name) {
+                for (label, targets) in routes {
+                    edges.extend(targets.iter().map(|to| edge(name, to, Some(label))));
+                }
+            }
+            for (_, targets) in self.commands.iter().filter(|(from, _)| from == name) {
+                edges.extend(targets.iter().map(|to| edge(name, to, None)));
+            }
+            let joins = self.joins.iter();
+            let joins = joins.filter(|(sources, _)| sources.iter().any(|source| source == name));
+            edges.extend(joins.map(|(_, to)| edge(name, to, None)));
         }
-        let channels = self.channels.iter().cloned();
+        let channels = self.channels.iter();
         let nodes = self.nodes.iter().map(|(name, _)| name.clone());
         GraphTopology {
             name: self.name.clone(),
             channels: channels
-                .map(|(name, reducer)| TopologyChannel { name, reducer })
+                .map(|spec| TopologyChannel {
+                    name: spec.name.clone().into_owned(),
+                    reducer: spec.reducer,
+                })
                 .collect(),
             nodes: nodes.map(|name| TopologyNode { name }).collect(),
             edges,
@@ -200,9 +424,13 @@ impl GraphBuilder {
     }
 
     fn faults(&self) -> Vec<GraphFault> {
+        let names: BTreeSet<&str> = self.nodes.iter().map(|(name, _)| name.as_str()).collect();
         let mut faults = Vec::new();
         self.check_names(&mut faults);
-        self.check_targets(&mut faults);
+        self.check_limits(&mut faults);
+        self.check_targets(&names, &mut faults);
+        self.check_specs(&names, &mut faults);
+        self.check_routes(&mut faults);
         self.check_ways(&mut faults);
         faults
     }
@@ -218,149 +446,181 @@ impl GraphBuilder {
             }
         }
         let mut seen = BTreeSet::new();
-        for (name, _) in self
-            .channels
-            .iter()
-            .filter(|(name, _)| !seen.insert(name.clone()))
-        {
+        for spec in self.channels.iter().filter(|spec| !seen.insert(&spec.name)) {
             faults.push(GraphFault::DuplicateChannel {
-                channel: name.clone(),
+                channel: spec.name.clone().into_owned(),
             });
         }
-        if self.start.is_empty() {
+        if self.start.is_empty() && !self.branches.iter().any(|(from, ..)| from == START) {
             faults.push(GraphFault::NoStart);
         }
+    }
+
+    fn check_limits(&self, faults: &mut Vec<GraphFault>) {
         if self.recursion_limit == 0 {
             faults.push(GraphFault::RecursionLimit);
         }
+        if self.concurrency == 0 {
+            faults.push(GraphFault::Concurrency { group: None });
+        }
+        let empty = self.groups.iter().filter(|(_, limit)| **limit == 0);
+        faults.extend(empty.map(|(group, _)| GraphFault::Concurrency {
+            group: Some(group.clone()),
+        }));
     }
 
-    fn knows(&self, name: &str) -> bool {
-        self.nodes.iter().any(|(node, _)| node == name)
-    }
-
-    fn check_targets(&self, faults: &mut Vec<GraphFault>) {
-        let start = self.start.iter().map(|to| (START, to));
-        let edges = self.edges.iter().map(|(from, to)| (from.as_str(), to));
+    /// Each pair of a source and a target.
+    fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let start = self.start.iter().map(|to| (START, to.as_str()));
+        let edges = self.edges.iter();
+        let edges = edges.map(|(from, to)| (from.as_str(), to.as_str()));
         let routes = self.routes.iter();
-        let routes = routes.flat_map(|(from, _, to)| to.iter().map(move |to| (from.as_str(), to)));
-        for (from, to) in start.chain(edges).chain(routes) {
-            if to != END && !self.knows(to) {
+        let routes =
+            routes.flat_map(|(from, _, to)| to.iter().map(move |to| (from.as_str(), to.as_str())));
+        let branches = self.branches.iter().flat_map(|(from, _, routes)| {
+            let targets = routes.iter().flat_map(|(_, to)| to);
+            targets.map(move |to| (from.as_str(), to.as_str()))
+        });
+        let commands = self.commands.iter();
+        let commands =
+            commands.flat_map(|(from, to)| to.iter().map(move |to| (from.as_str(), to.as_str())));
+        let joins = self.joins.iter();
+        let joins =
+            joins.flat_map(|(from, to)| from.iter().map(move |from| (from.as_str(), to.as_str())));
+        let plain = start.chain(edges).chain(routes);
+        plain.chain(branches).chain(commands).chain(joins)
+    }
+
+    fn check_targets(&self, names: &BTreeSet<&str>, faults: &mut Vec<GraphFault>) {
+        for (from, to) in self.pairs() {
+            if to != END && !names.contains(to) {
                 faults.push(GraphFault::UnknownTarget {
                     from: from.to_owned(),
-                    target: to.clone(),
+                    target: to.to_owned(),
                 });
             }
-            if from != START && !self.knows(from) {
+            if from != START && !names.contains(from) {
                 faults.push(GraphFault::UnknownSource {
                     from: from.to_owned(),
                 });
             }
         }
+        let at_start = self.edges.iter().map(|(from, _)| from);
+        let at_start = at_start.chain(self.routes.iter().map(|(from, ..)| from));
+        let at_start = at_start.chain(self.commands.iter().map(|(from, _)| from));
+        let at_start = at_start.chain(self.joins.iter().flat_map(|(from, _)| from));
+        if at_start.into_iter().any(|from| from == START) {
+            faults.push(GraphFault::UnknownSource { from: START.into() });
+        }
+        let empty = self.joins.iter().filter(|(sources, _)| sources.is_empty());
+        faults.extend(empty.map(|(_, target)| GraphFault::EmptyJoin {
+            target: target.clone(),
+        }));
     }
 
-    fn check_ways(&self, faults: &mut Vec<GraphFault>) {
+    fn check_specs(&self, names: &BTreeSet<&str>, faults: &mut Vec<GraphFault>) {
+        let unknown = self
+            .specs
+            .keys()
+            .filter(|name| !names.contains(name.as_str()));
+        faults.extend(unknown.map(|name| GraphFault::UnknownSource { from: name.clone() }));
+        let specs = self.specs.iter().map(|(name, spec)| (name.as_str(), spec));
+        for (name, spec) in specs.chain([("the defaults", &self.defaults)]) {
+            if let Some(handler) = spec.on_error.as_ref()
+                && !names.contains(handler.as_str())
+            {
+                faults.push(GraphFault::UnknownTarget {
+                    from: name.to_owned(),
+                    target: handler.to_string(),
+                });
+            }
+            if let Some(group) = &spec.group
+                && !self.groups.contains_key(group)
+            {
+                faults.push(GraphFault::UnknownGroup {
+                    node: name.to_owned(),
+                    group: group.clone(),
+                });
+            }
+            if spec.retry.as_ref().is_some_and(|retry| retry.tries == 0) {
+                faults.push(GraphFault::NoTry {
+                    node: name.to_owned(),
+                });
+            }
+            let chooses = self.routes.iter().any(|(from, ..)| from == name)
+                || self.commands.iter().any(|(from, _)| from == name);
+            if spec.is_optional && chooses {
+                faults.push(GraphFault::OptionalChoice {
+                    node: name.to_owned(),
+                });
+            }
+        }
+    }
+
+    fn check_routes(&self, faults: &mut Vec<GraphFault>) {
         let mut labels = BTreeSet::new();
-        for (from, label, targets) in &self.routes {
+        let branches = self.branches.iter().flat_map(|(from, _, routes)| {
+            let routes = routes.iter();
+            routes.map(move |(label, targets)| (from, label, targets))
+        });
+        let routes = self.routes.iter();
+        let routes = routes.map(|(from, label, targets)| (from, label, targets));
+        for (from, label, targets) in routes.chain(branches) {
             if !labels.insert((from, label)) || targets.is_empty() {
                 let (node, label) = (from.clone(), label.clone());
                 faults.push(GraphFault::Route { node, label });
             }
         }
+        let nowhere = self
+            .branches
+            .iter()
+            .filter(|(.., routes)| routes.is_empty());
+        faults.extend(nowhere.map(|(from, ..)| GraphFault::NoWayOn { node: from.clone() }));
+        let nowhere = self.commands.iter().filter(|(_, to)| to.is_empty());
+        faults.extend(nowhere.map(|(from, _)| GraphFault::NoWayOn { node: from.clone() }));
+    }
+
+    fn check_ways(&self, faults: &mut Vec<GraphFault>) {
+        let mut kinds: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+        let edges = self.edges.iter().map(|(from, _)| (from, 0));
+        let routes = self.routes.iter().map(|(from, ..)| (from, 1));
+        let branches = self.branches.iter().map(|(from, ..)| (from, 2));
+        let commands = self.commands.iter().map(|(from, _)| (from, 3));
+        for (from, kind) in edges.chain(routes).chain(branches).chain(commands) {
+            if let Some(count) = kinds.entry(from).or_default().get_mut(kind) {
+                *count += 1;
+            }
+        }
+        let joined: BTreeSet<&str> = self
+            .joins
+            .iter()
+            .flat_map(|(from, _)| from)
+            .map(String::as_str)
+            .collect();
         for (name, _) in &self.nodes {
-            let edges = self.edges.iter().any(|(from, _)| from == name);
-            let routes = self.routes.iter().any(|(from, _, _)| from == name);
-            match (edges, routes) {
-                (false, false) => faults.push(GraphFault::NoWayOn { node: name.clone() }),
-                (true, true) => faults.push(GraphFault::EdgesAndRoutes { node: name.clone() }),
-                _ => {}
+            let [edges, routes, branches, commands] =
+                kinds.get(name.as_str()).copied().unwrap_or_default();
+            let several = usize::from(edges > 0) + usize::from(routes > 0) + branches + commands;
+            match several {
+                0 if !joined.contains(name.as_str()) => {
+                    faults.push(GraphFault::NoWayOn { node: name.clone() });
+                }
+                0 | 1 => {}
+                _ => faults.push(GraphFault::EdgesAndRoutes { node: name.clone() }),
             }
         }
     }
 }
 
-/// One structural fault.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GraphFault {
-    /// Two nodes have one name.
-    #[error("there are two nodes `{node}`")]
-    DuplicateNode {
-        /// The name.
-        node: String,
-    },
-    /// Two channels have one name.
-    #[error("there are two channels `{channel}`")]
-    DuplicateChannel {
-        /// The name.
-        channel: String,
-    },
-    /// The name belongs to a virtual node, or is empty.
-    #[error("`{name}` cannot name a node")]
-    ReservedName {
-        /// The name.
-        name: String,
-    },
-    /// Nothing runs first.
-    #[error("the graph has no start")]
-    NoStart,
-    /// No step may be taken.
-    #[error("the recursion limit is 0")]
-    RecursionLimit,
-    /// An edge or route leads nowhere.
-    #[error("`{from}` leads to `{target}`, which does not exist")]
-    UnknownTarget {
-        /// Where it starts.
-        from: String,
-        /// Where it leads.
-        target: String,
-    },
-    /// An edge or route starts nowhere.
-    #[error("an edge starts at `{from}`, which does not exist")]
-    UnknownSource {
-        /// Where it starts.
-        from: String,
-    },
-    /// A route is named twice, or has no target.
-    #[error("route `{label}` of `{node}` is named twice or leads nowhere")]
-    Route {
-        /// The node.
-        node: String,
-        /// The label.
-        label: String,
-    },
-    /// A node has neither edges nor routes.
-    #[error("`{node}` has no way on")]
-    NoWayOn {
-        /// The node.
-        node: String,
-    },
-    /// A node has both edges and routes.
-    #[error("`{node}` has both edges and routes")]
-    EdgesAndRoutes {
-        /// The node.
-        node: String,
-    },
+fn targets(names: &[String]) -> Vec<Target> {
+    names.iter().map(|name| Target::named(name)).collect()
 }
 
-/// All faults of a graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphFaults(pub Vec<GraphFault>);
-
-impl fmt::Display for GraphFaults {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, fault) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "; " };
-            write!(f, "{comma}{fault}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for GraphFaults {}
-
-impl Coded for GraphFaults {
-    fn code(&self) -> Code {
-        Code::GraphInvalid
-    }
+/// Where in `joins` those stand that wait for `node`.
+fn places(joins: &[Join], node: &str) -> Vec<usize> {
+    let places = joins.iter().enumerate();
+    places
+        .filter(|(_, join)| join.sources.iter().any(|source| source.as_str() == node))
+        .map(|(place, _)| place)
+        .collect()
 }

@@ -11,31 +11,73 @@ use rustagents_core::{
     ask::Ask,
     budget::BudgetExceeded,
     ids::NodeName,
-    journal::kind,
+    journal::{JournalError, kind},
     scope::{Halt, Scope, Write},
 };
 
 use crate::{
-    builder::GraphFaults,
+    builder::END,
     driver::Driver,
     node::{Node, NodeFailure},
-    record::{Checkpoint, Snapshot, Task},
+    policy::NodeSpec,
+    record::{Checkpoint, Goto, Pending, Snapshot, Task},
+    schedule::ScheduleError,
     snapshot::Growth,
-    state::{Reducer, State, Update},
+    state::{Applied, ChannelName, ChannelSpec, Delta, FindMessage, GraphState, State},
     topology::GraphTopology,
 };
 
 /// An immutable graph. Cheap to clone, usable by many runs at once.
-#[derive(Clone)]
-pub struct Graph(Arc<Compiled>);
+pub struct Graph<S: GraphState = State>(Arc<Compiled<S>>);
 
-pub(crate) struct Compiled {
+impl<S: GraphState> Clone for Graph<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+pub(crate) struct Compiled<S: GraphState> {
     pub(crate) name: String,
     pub(crate) start: Vec<Target>,
-    pub(crate) nodes: HashMap<NodeName, (Arc<dyn Node>, Way)>,
-    pub(crate) channels: Vec<(String, Reducer)>,
+    /// What chooses, beside `start`, what runs first.
+    pub(crate) entry: Option<Branch<S>>,
+    pub(crate) nodes: HashMap<NodeName, CompiledNode<S>>,
+    pub(crate) joins: Vec<Join>,
+    pub(crate) channels: Vec<ChannelSpec>,
+    /// Whether a channel loses at the end of a step what the one before wrote.
+    pub(crate) has_fleeting: bool,
+    pub(crate) has_untracked: bool,
+    pub(crate) groups: BTreeMap<String, usize>,
     pub(crate) recursion_limit: u64,
+    pub(crate) concurrency: usize,
     pub(crate) topology: GraphTopology,
+}
+
+impl<S: GraphState> Compiled<S> {
+    pub(crate) fn node(&self, name: &NodeName) -> Option<&CompiledNode<S>> {
+        self.nodes.get(name)
+    }
+
+    pub(crate) fn is_deferred(&self, name: &NodeName) -> bool {
+        self.node(name).is_some_and(|node| node.spec.is_deferred)
+    }
+
+    /// Whether records keep what is written to the channel.
+    pub(crate) fn is_tracked(&self, channel: &str) -> bool {
+        let untracked = |spec: &ChannelSpec| {
+            spec.name == channel && spec.reducer == crate::state::Reducer::Untracked
+        };
+        !self.has_untracked || !self.channels.iter().any(untracked)
+    }
+}
+
+/// A node with what surrounds it.
+pub(crate) struct CompiledNode<S: GraphState> {
+    pub(crate) node: Arc<dyn Node<S>>,
+    pub(crate) way: Way<S>,
+    /// Where the joins stand that wait for it.
+    pub(crate) joins: Vec<usize>,
+    pub(crate) spec: NodeSpec,
 }
 
 /// Where a way leads.
@@ -45,37 +87,189 @@ pub(crate) enum Target {
     End,
 }
 
+impl Target {
+    pub(crate) fn named(name: &str) -> Self {
+        if name == END {
+            Self::End
+        } else {
+            Self::Node(NodeName::from(name))
+        }
+    }
+
+    pub(crate) fn is(&self, name: &str) -> bool {
+        match self {
+            Self::Node(node) => node.as_str() == name,
+            Self::End => name == END,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(node) => node.fmt(f),
+            Self::End => f.write_str(END),
+        }
+    }
+}
+
 /// How a node goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Way<S: GraphState> {
+    /// At all of these.
     Next(Vec<Target>),
+    /// At what belongs to the label that the node gives back.
     Routes(BTreeMap<String, Vec<Target>>),
+    /// At what belongs to the label that a function makes of the state.
+    Branch(Branch<S>),
+    /// At those of these that the node names.
+    Commands(Vec<Target>),
+}
+
+/// A function of the state that chooses a route.
+pub(crate) struct Branch<S: GraphState> {
+    pub(crate) router: Arc<dyn Fn(&S) -> String + Send + Sync>,
+    pub(crate) routes: BTreeMap<String, Vec<Target>>,
+}
+
+impl<S: GraphState> Branch<S> {
+    /// Where `state` leads from `node`.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Route`]: nothing belongs to the label.
+    pub(crate) fn take(&self, node: &NodeName, state: &S) -> Result<&[Target], ScheduleError> {
+        let label = (self.router)(state);
+        match self.routes.get(&label) {
+            Some(targets) => Ok(targets),
+            None => Err(ScheduleError::Route {
+                node: node.clone(),
+                taken: Some(label),
+                known: self.routes.keys().cloned().collect(),
+            }),
+        }
+    }
+}
+
+/// A node that waits for several.
+pub(crate) struct Join {
+    /// Its sources and its target, as records know it.
+    pub(crate) name: String,
+    pub(crate) sources: Vec<NodeName>,
+    pub(crate) target: Target,
+}
+
+impl Join {
+    pub(crate) fn new(sources: &[String], target: &str) -> Self {
+        let names: BTreeSet<&str> = sources.iter().map(String::as_str).collect();
+        let joined: Vec<&str> = names.iter().copied().collect();
+        Self {
+            name: format!("{}:{target}", joined.join("+")),
+            sources: names.into_iter().map(NodeName::from).collect(),
+            target: Target::named(target),
+        }
+    }
 }
 
 /// Where a graph stands: the committed state and what runs next.
 #[derive(Clone, Debug)]
-pub struct Position {
+pub struct Position<S: GraphState = State> {
     /// The committed state.
-    pub state: Arc<State>,
+    pub state: Arc<S>,
     /// The number of the last checkpoint in the thread; 0 if there is none.
     pub checkpoint: u64,
     /// How many supersteps the run has done.
     pub step: u64,
-    /// The tasks of the next superstep.
-    pub tasks: Vec<Task>,
+    /// What is left to do.
+    pub pending: Pending,
+    /// What the log knows of channels that the state has not.
+    pub(crate) carried: State,
     /// What the log gained since the last snapshot.
     pub(crate) growth: Growth,
 }
 
+impl<S: GraphState> Position<S> {
+    /// Before anything.
+    fn new(state: S) -> Self {
+        Self {
+            state: Arc::new(state),
+            checkpoint: 0,
+            step: 0,
+            pending: Pending::default(),
+            carried: State::default(),
+            growth: Growth::default(),
+        }
+    }
+
+    /// Where the chain of `scope` stands, when it began with `state`.
+    pub(crate) fn on(state: S, scope: &Scope) -> Result<Self, Halt> {
+        let mut position = Self::new(state);
+        let find = &mut |id: &_| scope.run().log.message(id);
+        let mut known = 0;
+        let newest = scope.commits().rfind(|record| record.is(kind::SNAPSHOT));
+        if let Some(record) = newest {
+            let snapshot: Snapshot = record.decode(kind::SNAPSHOT)?;
+            position.apply(&snapshot.state, find)?;
+            known = snapshot.checkpoint;
+            // Its own record may be gone; the count goes on from there all the same.
+            position.checkpoint = known;
+            position.growth = Growth::after_snapshot(record.body.len());
+        }
+        for record in scope.commits().filter(|record| record.is(kind::CHECKPOINT)) {
+            let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+            if checkpoint.checkpoint < known {
+                continue;
+            }
+            // That of the snapshot itself still says what runs next.
+            if checkpoint.checkpoint > known {
+                position.growth.add(record.body.len());
+                position.apply(&checkpoint.deltas, find)?;
+            }
+            position.checkpoint = checkpoint.checkpoint;
+            position.step = checkpoint.step;
+            position.pending = checkpoint.pending;
+        }
+        Ok(position)
+    }
+
+    /// The tasks of the next superstep.
+    pub fn tasks(&self) -> &[Task] {
+        &self.pending.next
+    }
+
+    /// Makes recorded changes. The state is changed in place where nobody else
+    /// holds it.
+    pub(crate) fn apply(
+        &mut self,
+        deltas: &[(ChannelName, Delta)],
+        find: &mut FindMessage<'_>,
+    ) -> Result<(), JournalError> {
+        let state = Arc::make_mut(&mut self.state);
+        for (channel, delta) in deltas {
+            if state.apply(channel, delta, find)? == Applied::Unknown {
+                self.carried.apply(channel, delta, find)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The changes that make what is here of nothing.
+    pub(crate) fn deltas(&self) -> Vec<(ChannelName, Delta)> {
+        let mut deltas = self.state.deltas();
+        deltas.extend(self.carried.deltas());
+        deltas
+    }
+}
+
 /// How a run of a graph ended, or why it waits.
 #[derive(Clone, Debug)]
-pub struct GraphEnd {
+pub struct GraphEnd<S: GraphState = State> {
     /// The outcome.
     pub outcome: Outcome,
     /// The committed state.
-    pub state: Arc<State>,
+    pub state: Arc<S>,
     /// How many supersteps the run has done.
     pub steps: u64,
+    /// Where the graph around it goes on, where a node said so.
+    pub parent: Option<Vec<Goto>>,
 }
 
 /// The outcome of a run of a graph.
@@ -110,12 +304,20 @@ pub enum Outcome {
 }
 
 /// The records around a graph's own: what opens and what closes a run.
-pub trait Frame: Send + Sync {
+pub trait Frame<S: GraphState = State>: Send + Sync {
     /// Adds what is recorded together with the end of the graph, or its wait.
-    fn close(&self, end: &GraphEnd, write: &mut Write);
+    fn close(&self, end: &GraphEnd<S>, write: &mut Write);
 }
 
-impl fmt::Debug for Graph {
+/// Adds nothing: for a graph inside another one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Frameless;
+
+impl<S: GraphState> Frame<S> for Frameless {
+    fn close(&self, _: &GraphEnd<S>, _: &mut Write) {}
+}
+
+impl<S: GraphState> fmt::Debug for Graph<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes: BTreeSet<_> = self.0.nodes.keys().collect();
         f.debug_struct("Graph")
@@ -125,8 +327,8 @@ impl fmt::Debug for Graph {
     }
 }
 
-impl Graph {
-    pub(crate) fn new(compiled: Compiled) -> Self {
+impl<S: GraphState> Graph<S> {
+    pub(crate) fn new(compiled: Compiled<S>) -> Self {
         Self(Arc::new(compiled))
     }
 
@@ -141,7 +343,7 @@ impl Graph {
     }
 
     /// Its channels, as declared.
-    pub fn channels(&self) -> &[(String, Reducer)] {
+    pub fn channels(&self) -> &[ChannelSpec] {
         &self.0.channels
     }
 
@@ -151,77 +353,46 @@ impl Graph {
     }
 
     /// An empty state of this graph.
-    pub fn empty_state(&self) -> State {
-        State::new(
-            self.0
-                .channels
-                .iter()
-                .map(|(name, reducer)| (name.as_str(), *reducer)),
-        )
+    pub fn empty_state(&self) -> S {
+        S::empty(&self.0.channels)
     }
 
     /// Where the chain of `scope` stands.
     ///
     /// # Errors
     /// [`Halt`] where the records cannot be read.
-    pub fn position(&self, scope: &Scope) -> Result<Position, Halt> {
-        let mut state = self.empty_state();
-        let mut position = Position {
-            state: Arc::default(),
-            checkpoint: 0,
-            step: 0,
-            tasks: Vec::new(),
-            growth: Growth::default(),
-        };
-        let mut known = 0;
-        let newest = scope.commits().rfind(|record| record.is(kind::SNAPSHOT));
-        if let Some(record) = newest {
-            let snapshot: Snapshot = record.decode(kind::SNAPSHOT)?;
-            for (channel, delta) in &snapshot.state {
-                state.apply(channel, delta, |id| scope.run().log.message(id))?;
-            }
-            known = snapshot.checkpoint;
-            // Its own record may be gone; the count goes on from there all the same.
-            position.checkpoint = known;
-            position.growth = Growth::after_snapshot(record.body.len());
-        }
-        for record in scope.commits().filter(|record| record.is(kind::CHECKPOINT)) {
-            let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
-            if checkpoint.checkpoint < known {
-                continue;
-            }
-            // That of the snapshot itself still says what runs next.
-            let fresh = checkpoint.checkpoint > known;
-            if fresh {
-                position.growth.add(record.body.len());
-            }
-            for (channel, delta) in checkpoint.deltas.iter().filter(|_| fresh) {
-                state.apply(channel, delta, |id| scope.run().log.message(id))?;
-            }
-            position.checkpoint = checkpoint.checkpoint;
-            position.step = checkpoint.step;
-            position.tasks = checkpoint.next;
-        }
-        position.state = Arc::new(state);
-        Ok(position)
+    pub fn position(&self, scope: &Scope) -> Result<Position<S>, Halt> {
+        Position::on(self.empty_state(), scope)
     }
 
     /// Where the chain of `scope` stands, for going on from there.
     ///
     /// # Errors
     /// [`Halt`] where the records cannot be read, or a pending task's node is gone.
-    pub fn restore(&self, scope: &Scope) -> Result<Position, Halt> {
+    pub fn restore(&self, scope: &Scope) -> Result<Position<S>, Halt> {
         let position = self.position(scope)?;
-        match position
-            .tasks
-            .iter()
-            .find(|task| !self.has_node(&task.node))
-        {
-            Some(task) => Err(Halt::Incompatible {
+        self.check_fits(&position.pending)?;
+        Ok(position)
+    }
+
+    /// Says whether all nodes are there that `pending` names.
+    pub(crate) fn check_fits(&self, pending: &Pending) -> Result<(), Halt> {
+        let mut tasks = pending.next.iter().chain(&pending.deferred);
+        if let Some(task) = tasks.find(|task| !self.has_node(&task.node)) {
+            return Err(Halt::Incompatible {
                 what: format!("task {}", task.task),
                 difference: format!("there is no node `{}` any more", task.node),
+            });
+        }
+        let is_gone = |waiting: &&crate::record::Waiting| {
+            !self.0.joins.iter().any(|join| join.name == waiting.join)
+        };
+        match pending.waiting.iter().find(is_gone) {
+            Some(waiting) => Err(Halt::Incompatible {
+                what: format!("join {}", waiting.join),
+                difference: "there is no such join any more".into(),
             }),
-            None => Ok(position),
+            None => Ok(()),
         }
     }
 
@@ -233,12 +404,12 @@ impl Graph {
     pub async fn open(
         &self,
         scope: &Scope,
-        position: Position,
-        input: Vec<(String, Update)>,
+        position: Position<S>,
+        input: S::Update,
         opening: Write,
-    ) -> Result<Position, OpenError> {
+    ) -> Result<Position<S>, OpenError> {
         Driver::new(&self.0, scope)
-            .open(position, input, opening)
+            .open(position, input.into(), opening)
             .await
     }
 
@@ -252,9 +423,9 @@ impl Graph {
     pub async fn drive(
         &self,
         scope: &Scope,
-        position: Position,
-        frame: &dyn Frame,
-    ) -> Result<GraphEnd, Halt> {
+        position: Position<S>,
+        frame: &dyn Frame<S>,
+    ) -> Result<GraphEnd<S>, Halt> {
         Driver::new(&self.0, scope).drive(position, frame).await
     }
 }
@@ -265,10 +436,7 @@ impl Graph {
 pub enum OpenError {
     /// The input does not fit the graph.
     #[error(transparent)]
-    Input(#[from] crate::schedule::ScheduleError),
-    /// The graph cannot be compiled.
-    #[error(transparent)]
-    Faults(#[from] GraphFaults),
+    Input(#[from] ScheduleError),
     /// The machine stopped.
     #[error(transparent)]
     Halt(#[from] Halt),

@@ -3,43 +3,61 @@
 use std::{
     convert::Infallible,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use rustagents_core::{
     BoxFuture,
     ask::{Answer, Ask, Subject},
-    code::Code,
+    code::{Class, Code},
     ids::{AskId, NodeName, TaskId},
     journal::kind,
     scope::{Halt, Scope},
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::state::{State, Update};
+use crate::{
+    record::{Goto, Task},
+    state::{ChannelName, GraphState, State, Update},
+};
 
 /// A node: runs once for each task, on the committed state of its step.
 ///
 /// Cancellation: the future may be dropped at any await. What it did through its
 /// [`TaskContext`] and recorded is found again by the next try.
-pub trait Node: Send + Sync {
+pub trait Node<S: GraphState = State>: Send + Sync {
     /// Runs one task.
     fn run(
         &self,
-        state: Arc<State>,
+        state: Arc<S>,
         context: TaskContext,
-    ) -> BoxFuture<'_, Result<NodeOutput, NodeError>>;
+    ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>>;
 }
 
-/// What a task gives back.
-#[derive(Clone, Debug, Default)]
-pub struct NodeOutput {
-    /// What it writes, in order.
-    pub writes: Vec<(String, Update)>,
+/// What a task gives back: what it writes, and where it says that the graph goes on.
+#[derive(Clone, Debug)]
+pub struct NodeOutput<S: GraphState = State> {
+    /// What it writes.
+    pub update: S::Update,
     /// For a node with routes: which one it takes.
     pub route: Option<String>,
+    /// For a node that commands: where the graph goes on. An empty list is nowhere.
+    pub goto: Option<Vec<Goto>>,
+    /// In a subgraph: where the graph around it goes on.
+    pub parent: Option<Vec<Goto>>,
     /// Its last words, for people.
     pub summary: String,
+}
+
+impl<S: GraphState> Default for NodeOutput<S> {
+    fn default() -> Self {
+        Self::of(S::Update::default())
+    }
 }
 
 impl NodeOutput {
@@ -50,15 +68,75 @@ impl NodeOutput {
 
     /// Writes `update` to `channel`.
     #[must_use]
-    pub fn write(mut self, channel: impl Into<String>, update: Update) -> Self {
-        self.writes.push((channel.into(), update));
+    pub fn write(mut self, channel: impl Into<ChannelName>, update: Update) -> Self {
+        self.update.push(channel, update);
+        self
+    }
+}
+
+impl<S: GraphState> NodeOutput<S> {
+    /// Writes `update`.
+    pub fn of(update: S::Update) -> Self {
+        Self {
+            update,
+            route: None,
+            goto: None,
+            parent: None,
+            summary: String::new(),
+        }
+    }
+
+    /// Takes the route with this label: text, or an enum that prints as one.
+    #[must_use]
+    pub fn route(mut self, label: impl fmt::Display) -> Self {
+        self.route = Some(label.to_string());
         self
     }
 
-    /// Takes the route with this label.
+    /// Goes on at `target`, a node or [`END`](crate::END), beside where else it
+    /// says. A node that several lead to runs once.
     #[must_use]
-    pub fn route(mut self, label: impl Into<String>) -> Self {
-        self.route = Some(label.into());
+    pub fn goto(mut self, target: impl fmt::Display) -> Self {
+        let goto = self.goto.get_or_insert_default();
+        goto.push(Goto::from_name(&target));
+        self
+    }
+
+    /// Runs `node` for `argument`, which it finds in its context; once for each
+    /// that is sent.
+    #[must_use]
+    pub fn send(mut self, node: impl fmt::Display, argument: impl Into<Value>) -> Self {
+        let goto = self.goto.get_or_insert_default();
+        goto.push(Goto::send(&node, argument.into()));
+        self
+    }
+
+    /// Runs `node` once for each of `arguments`; for none, it goes nowhere.
+    #[must_use]
+    pub fn send_each<A: Into<Value>>(
+        mut self,
+        node: impl fmt::Display,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let goto = self.goto.get_or_insert_default();
+        let arguments = arguments.into_iter();
+        goto.extend(arguments.map(|argument| Goto::send(&node, argument.into())));
+        self
+    }
+
+    /// Ends the subgraph that the node is in, and goes on in the graph around it
+    /// at `target`. The node that holds the subgraph must be allowed to go there.
+    #[must_use]
+    pub fn goto_parent(mut self, target: impl fmt::Display) -> Self {
+        let parent = self.parent.get_or_insert_default();
+        parent.push(Goto::from_name(&target));
+        self
+    }
+
+    /// Says what people are told of it.
+    #[must_use]
+    pub fn summary(mut self, summary: impl Into<String>) -> Self {
+        self.summary = summary.into();
         self
     }
 }
@@ -90,6 +168,8 @@ pub struct NodeFailure {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// Whether trying again may help.
+    pub class: Class,
 }
 
 impl NodeError {
@@ -99,6 +179,7 @@ impl NodeError {
             code: Code::NodeFailed,
             message: message.into(),
             hint: None,
+            class: Class::Retryable,
         })
     }
 }
@@ -111,7 +192,10 @@ struct Inner {
     scope: Scope,
     node: NodeName,
     task: TaskId,
+    argument: Option<Value>,
     asks: Mutex<Asks>,
+    /// Nanoseconds of the run's clock.
+    alive: AtomicU64,
 }
 
 #[derive(Default)]
@@ -127,13 +211,14 @@ impl fmt::Debug for TaskContext {
 }
 
 impl TaskContext {
-    pub(crate) fn new(parent: &Scope, node: NodeName, task: TaskId) -> Self {
-        let scope = parent.child(&task);
+    pub(crate) fn new(parent: &Scope, task: &Task) -> Self {
         Self(Arc::new(Inner {
-            scope,
-            node,
-            task,
+            scope: parent.child(&task.task),
+            node: task.node.clone(),
+            task: task.task.clone(),
+            argument: task.argument.clone(),
             asks: Mutex::default(),
+            alive: AtomicU64::default(),
         }))
     }
 
@@ -150,6 +235,22 @@ impl TaskContext {
     /// The task.
     pub fn task(&self) -> &TaskId {
         &self.0.task
+    }
+
+    /// What was sent to the node, as JSON; `None` where nothing was.
+    pub fn argument_json(&self) -> Option<&Value> {
+        self.0.argument.as_ref()
+    }
+
+    /// What was sent to the node.
+    ///
+    /// # Errors
+    /// [`NodeError::Failed`]: nothing was sent, or it is not a `T`.
+    pub fn argument<T: DeserializeOwned>(&self) -> Result<T, NodeError> {
+        let argument = self.argument_json();
+        let argument = argument.ok_or_else(|| NodeError::failed("nothing was sent to the node"))?;
+        T::deserialize(argument)
+            .map_err(|error| NodeError::failed(format!("what was sent to the node: {error}")))
     }
 
     /// Asks a person, and returns the answer: any JSON.
@@ -197,6 +298,18 @@ impl TaskContext {
         std::future::pending().await
     }
 
+    /// Says that the task is alive, for a time-out that waits for a sign of it.
+    pub fn heartbeat(&self) {
+        let now = self.0.scope.run().clock.elapsed();
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        self.0.alive.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// When the task last said that it is alive, by the clock of the run.
+    pub(crate) fn last_sign_of_life(&self) -> Duration {
+        Duration::from_nanos(self.0.alive.load(Ordering::Relaxed))
+    }
+
     fn next_ask(&self) -> AskId {
         let mut asks = self.lock();
         asks.numbered += 1;
@@ -217,23 +330,27 @@ impl TaskContext {
     }
 }
 
-struct Function<F>(F);
+/// A node that is a function.
+pub(crate) struct Function<F>(pub(crate) F);
 
-impl<F, R> Node for Function<F>
+impl<S, F, R> Node<S> for Function<F>
 where
-    F: Fn(Arc<State>, TaskContext) -> R + Send + Sync,
-    R: Future<Output = Result<NodeOutput, NodeError>> + Send + 'static,
+    S: GraphState,
+    F: Fn(Arc<S>, TaskContext) -> R + Send + Sync,
+    R: Future<Output = Result<NodeOutput<S>, NodeError>> + Send + 'static,
 {
     fn run(
         &self,
-        state: Arc<State>,
+        state: Arc<S>,
         context: TaskContext,
-    ) -> BoxFuture<'_, Result<NodeOutput, NodeError>> {
+    ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>> {
         Box::pin((self.0)(state, context))
     }
 }
 
-/// A node from an async function of state and context.
+/// A node from an async function of state and context, for a graph whose channels
+/// its builder declares; others take functions by
+/// [`GraphBuilder::function`](crate::GraphBuilder::function).
 pub fn node_fn<F, R>(function: F) -> impl Node
 where
     F: Fn(Arc<State>, TaskContext) -> R + Send + Sync,

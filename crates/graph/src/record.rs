@@ -5,8 +5,9 @@ use rustagents_core::{
     journal::Seq,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::state::Delta;
+use crate::state::{ChannelName, Delta, Written};
 
 /// The body of a checkpoint: what a superstep changed, and what runs next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,12 +18,41 @@ pub struct Checkpoint {
     pub step: u64,
     /// Where it comes from.
     pub source: Source,
+    /// The checkpoint whose state it starts from, where that is not the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
     /// The changes, in order.
-    pub deltas: Vec<(String, Delta)>,
+    pub deltas: Vec<(ChannelName, Delta)>,
     /// The tasks whose writes are in it.
     pub done: Vec<TaskId>,
-    /// The tasks of the next superstep; none: the graph is done.
+    /// What is left to do.
+    #[serde(flatten)]
+    pub pending: Pending,
+}
+
+/// What is left to do after a checkpoint; nothing: the graph is done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pending {
+    /// The tasks of the next superstep.
     pub next: Vec<Task>,
+    /// Tasks of deferred nodes, which wait until nothing else is left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<Task>,
+    /// The joins that some of their sources have reached.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Waiting>,
+    /// Where the graph around this one goes on, where a node said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Vec<Goto>>,
+}
+
+/// A join that waits for more of its sources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The join: its sources and its target.
+    pub join: String,
+    /// The sources that reached it.
+    pub reached: Vec<NodeName>,
 }
 
 /// The body of a snapshot: the state at a checkpoint, as the changes that make it
@@ -39,7 +69,7 @@ pub struct Snapshot {
     /// The number of the last call that was minted by then.
     pub calls: u64,
     /// The changes, in order.
-    pub state: Vec<(String, Delta)>,
+    pub state: Vec<(ChannelName, Delta)>,
 }
 
 impl Snapshot {
@@ -58,30 +88,104 @@ pub enum Source {
     Input,
     /// A superstep.
     Step,
+    /// Somebody changed the state from outside.
+    Update,
+    /// Somebody went back to an earlier checkpoint.
+    Fork,
 }
 
 /// One activation of a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Its id.
     pub task: TaskId,
     /// The node.
     pub node: NodeName,
+    /// What it was sent, where it was sent something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<Value>,
+}
+
+/// Where a node says that the graph goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Goto {
+    /// At a node, which runs once however many lead to it.
+    Node(NodeName),
+    /// At a node, which runs once for each that is sent to it.
+    Send {
+        /// The node.
+        node: NodeName,
+        /// What it is sent.
+        argument: Value,
+    },
+    /// Nowhere.
+    End,
+}
+
+impl Goto {
+    /// To a node, or to [`END`](crate::END).
+    pub fn from_name(target: &impl ToString) -> Self {
+        match target.to_string() {
+            end if end == crate::END => Self::End,
+            node => Self::Node(NodeName::from(node)),
+        }
+    }
+
+    /// To a node, with an argument.
+    pub fn send(node: &impl ToString, argument: Value) -> Self {
+        Self::Send {
+            node: NodeName::from(node.to_string()),
+            argument,
+        }
+    }
+
+    /// The node, or [`END`](crate::END).
+    pub fn target(&self) -> &str {
+        match self {
+            Self::Node(node) | Self::Send { node, .. } => node.as_str(),
+            Self::End => crate::END,
+        }
+    }
 }
 
 /// The body of a finished task's write.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskWrite {
-    /// The changes, in order.
-    pub deltas: Vec<(String, Delta)>,
+    /// What it writes, in order.
+    #[serde(rename = "deltas")]
+    pub writes: Vec<(ChannelName, Written)>,
     /// The route that it takes, where its node has routes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
+    /// Where it says that the graph goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goto: Option<Vec<Goto>>,
+    /// Where it says that the graph around this one goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Vec<Goto>>,
 }
 
 impl TaskWrite {
     /// The key of the write of `task` inside `namespace`.
     pub fn key(namespace: &Namespace, task: &TaskId) -> FactKey {
         FactKey::from(format_args!("write/{}", namespace.child(task)))
+    }
+}
+
+/// The body of the record of a try that failed and is followed by another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedTry {
+    /// Which try, from 1.
+    pub number: u32,
+    /// How it failed, in one line.
+    pub message: String,
+}
+
+impl FailedTry {
+    /// The key of the failure of try `number` of `task` inside `namespace`.
+    pub fn key(namespace: &Namespace, task: &TaskId, number: u32) -> FactKey {
+        FactKey::from(format_args!("try/{}/{number}", namespace.child(task)))
     }
 }

@@ -1,227 +1,395 @@
 //! The pure half of a superstep: what the tasks' writes come to, and what is next.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod error;
+
+use std::{collections::BTreeSet, sync::Arc};
 
 use rustagents_core::{
-    code::{Code, Coded},
     ids::{NodeName, TaskId},
+    message::Message,
 };
 
 use crate::{
     graph::{Compiled, Target, Way},
-    record::{Task, TaskWrite},
-    state::{Delta, State, Update, UpdateError},
+    node::NodeOutput,
+    record::{Goto, Pending, Task, TaskWrite, Waiting},
+    state::{ChannelName, Delta, Gathered, GraphState, ReduceError, TaskWrites, Writes},
 };
 
-/// The most tasks of one superstep.
-pub const MAX_FAN_OUT: usize = 10_000;
+pub use error::{MAX_FAN_OUT, ScheduleError};
 
-/// Why writes or routes of a step cannot be taken. Nothing of them is recorded.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScheduleError {
-    /// A write does not fit its channel.
-    #[error("node `{node}`: {source}")]
-    Update {
-        /// The node.
-        node: NodeName,
-        /// Why.
-        #[source]
-        source: UpdateError,
-    },
-    /// A node with routes took none, or one that it does not have.
-    #[error("node `{node}` took {}, and has {}", taken.as_ref().map_or("no route".into(), |label| format!("route `{label}`")), known.join(", "))]
-    Route {
-        /// The node.
-        node: NodeName,
-        /// The label that it took.
-        taken: Option<String>,
-        /// The labels that it has.
-        known: Vec<String>,
-    },
-    /// Two tasks wrote one overwrite channel.
-    #[error("tasks {} and {} both wrote channel `{channel}` in one step", tasks.0, tasks.1)]
-    ConcurrentUpdate {
-        /// The channel.
-        channel: String,
-        /// The tasks.
-        tasks: (TaskId, TaskId),
-    },
-    /// A step would have more than [`MAX_FAN_OUT`] tasks.
-    #[error("the next step would have {tasks} tasks, more than {MAX_FAN_OUT}")]
-    FanOut {
-        /// How many.
-        tasks: usize,
-    },
-}
+/// A task's write, as it is recorded, with the messages that are in it.
+pub(crate) type Accepted = (TaskWrite, Vec<Arc<Message>>);
 
-impl Coded for ScheduleError {
-    fn code(&self) -> Code {
-        match self {
-            Self::Update { .. } => Code::ValueForChannel,
-            Self::Route { .. } => Code::UnknownRoute,
-            Self::ConcurrentUpdate { .. } => Code::ConcurrentUpdate,
-            Self::FanOut { .. } => Code::FanOut,
+impl<S: GraphState> Compiled<S> {
+    /// What is recorded of writes from outside any node.
+    ///
+    /// # Errors
+    /// [`ScheduleError::Update`]: a write does not fit its channel.
+    pub(crate) fn accept_writes(
+        state: &S,
+        node: &NodeName,
+        writes: Writes,
+    ) -> Result<Accepted, ScheduleError> {
+        let refused = |source| ScheduleError::Update {
+            node: node.clone(),
+            source,
+        };
+        if let Some(failed) = writes.failed {
+            return Err(refused(failed));
         }
+        for (channel, written) in &writes.channels {
+            state.check(channel, written).map_err(refused)?;
+        }
+        let write = TaskWrite {
+            writes: writes.channels,
+            ..TaskWrite::default()
+        };
+        Ok((write, writes.messages))
     }
 
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::ConcurrentUpdate { channel, .. } => Some(format!(
-                "make `{channel}` an append channel, or let one of the nodes write it"
-            )),
-            _ => None,
-        }
-    }
-}
-
-impl Compiled {
     /// What is recorded of a task's output.
     ///
     /// # Errors
-    /// [`ScheduleError`]: a write or the route does not fit the graph.
+    /// [`ScheduleError`]: a write, or where it goes on, does not fit the graph.
     pub(crate) fn accept(
         &self,
-        state: &State,
+        state: &S,
         node: &NodeName,
-        writes: Vec<(String, Update)>,
-        route: Option<String>,
-    ) -> Result<TaskWrite, ScheduleError> {
-        if let Some((_, Way::Routes(routes))) = self.nodes.get(node)
-            && !route
-                .as_ref()
-                .is_some_and(|label| routes.contains_key(label))
-        {
-            return Err(ScheduleError::Route {
-                node: node.clone(),
-                taken: route,
-                known: routes.keys().cloned().collect(),
-            });
-        }
-        let deltas = writes.into_iter().map(|(channel, update)| {
-            let delta = state.delta(&channel, update);
-            delta.map(|delta| (channel, delta))
-        });
-        let deltas = deltas
-            .collect::<Result<_, _>>()
-            .map_err(|source| ScheduleError::Update {
-                node: node.clone(),
-                source,
-            })?;
-        Ok(TaskWrite { deltas, route })
+        output: NodeOutput<S>,
+    ) -> Result<Accepted, ScheduleError> {
+        let (mut write, messages) = Self::accept_writes(state, node, output.update.into())?;
+        write.route = output.route;
+        write.goto = output.goto;
+        write.parent = output.parent;
+        self.check_way(node, &write)?;
+        Ok((write, messages))
     }
 
-    /// Whether the node still has the way that a recorded write took.
-    pub(crate) fn knows_way(&self, node: &NodeName, write: &TaskWrite) -> bool {
-        match (self.nodes.get(node).map(|(_, way)| way), &write.route) {
-            (Some(Way::Routes(routes)), Some(label)) => routes.contains_key(label),
-            (Some(Way::Routes(_)), None) | (None, _) => false,
-            (Some(Way::Next(_)), _) => true,
+    /// Says whether the node has the way that `write` takes.
+    pub(crate) fn check_way(
+        &self,
+        node: &NodeName,
+        write: &TaskWrite,
+    ) -> Result<(), ScheduleError> {
+        if self.is_handled(node, write) {
+            return Ok(());
+        }
+        let way = self.node(node).map(|node| &node.way);
+        match (way, &write.route, &write.goto) {
+            (None, ..) => Err(ScheduleError::NoNode { node: node.clone() }),
+            (Some(Way::Routes(routes)), label, _) => match label {
+                Some(label) if routes.contains_key(label) => Ok(()),
+                taken => Err(ScheduleError::Route {
+                    node: node.clone(),
+                    taken: taken.clone(),
+                    known: routes.keys().cloned().collect(),
+                }),
+            },
+            (Some(Way::Commands(targets)), _, Some(gotos)) => {
+                let is_declared = |goto: &&Goto| targets.iter().any(|to| to.is(goto.target()));
+                match gotos.iter().find(|goto| !is_declared(goto)) {
+                    None => Ok(()),
+                    Some(goto) => Err(ScheduleError::Goto {
+                        node: node.clone(),
+                        target: Some(goto.target().to_owned()),
+                        known: targets.iter().map(Target::to_string).collect(),
+                    }),
+                }
+            }
+            (Some(Way::Commands(targets)), _, None) if write.parent.is_none() => {
+                Err(ScheduleError::Goto {
+                    node: node.clone(),
+                    target: None,
+                    known: targets.iter().map(Target::to_string).collect(),
+                })
+            }
+            (Some(Way::Next(_) | Way::Branch(_)), _, Some(_)) => Err(ScheduleError::Goto {
+                node: node.clone(),
+                target: write
+                    .goto
+                    .iter()
+                    .flatten()
+                    .map(|to| to.target().to_owned())
+                    .next(),
+                known: Vec::new(),
+            }),
+            _ => Ok(()),
         }
     }
 
-    /// Puts the writes of a step together, in task order.
+    /// Whether `write` hands the failure of `node` to its error handler.
+    fn is_handled(&self, node: &NodeName, write: &TaskWrite) -> bool {
+        let handler = self.node(node).and_then(|node| node.spec.on_error.as_ref());
+        let goto = write.goto.as_deref();
+        handler.is_some_and(
+            |handler| matches!(goto, Some([Goto::Send { node, .. }]) if node == handler),
+        )
+    }
+
+    /// Puts the writes of a step together, channel by channel and in task order.
     ///
     /// # Errors
-    /// [`ScheduleError::ConcurrentUpdate`].
+    /// [`ScheduleError`]: they exclude each other, or a reducer refused one.
     pub(crate) fn reduce(
+        &self,
+        state: &S,
         tasks: &[Task],
         writes: &mut [Option<TaskWrite>],
-    ) -> Result<Vec<(String, Delta)>, ScheduleError> {
-        if let [Some(write)] = writes {
-            return Ok(std::mem::take(&mut write.deltas));
-        }
-        let mut setters: BTreeMap<&str, &TaskId> = BTreeMap::new();
+    ) -> Result<Vec<(ChannelName, Delta)>, ScheduleError> {
         let mut deltas = Vec::new();
-        for (task, write) in written(tasks, writes) {
-            for (channel, delta) in &write.deltas {
-                if let Delta::Set(_) = delta
-                    && let Some(other) = setters.insert(channel, &task.task)
-                    && *other != task.task
-                {
-                    return Err(ScheduleError::ConcurrentUpdate {
-                        channel: channel.clone(),
-                        tasks: (other.clone(), task.task.clone()),
-                    });
-                }
-                deltas.push((channel.clone(), delta.clone()));
+        if let [Some(TaskWrite { writes, .. })] = writes
+            && writes.len() == 1
+            && !self.has_fleeting
+            && let Some((channel, written)) = writes.pop()
+        {
+            let mut one = TaskWrites::new();
+            one.push((0, written));
+            let reduced = state.reduce(&channel, one, &mut deltas);
+            return match reduced {
+                Ok(()) => Ok(deltas),
+                Err(error) => Err(conflict(tasks, &channel, error)),
+            };
+        }
+        let mut gathered = Gathered::default();
+        for (task, write) in writes.iter_mut().enumerate() {
+            let writes = write.iter_mut().flat_map(|write| write.writes.drain(..));
+            for (channel, written) in writes {
+                gathered.add(task, channel, written);
             }
+        }
+        for (channel, writes) in gathered.take() {
+            let reduced = state.reduce(channel, writes, &mut deltas);
+            reduced.map_err(|error| conflict(tasks, channel, error))?;
+        }
+        if self.has_fleeting {
+            state.settle(&|channel| gathered.has(channel), &mut deltas);
         }
         Ok(deltas)
     }
 
-    /// The tasks that follow the writes of a step. A node that several lead to
-    /// runs once.
+    /// What follows the writes of a step, once `state` has them. A node that
+    /// several lead to runs once; one that is sent to, once for each.
     ///
     /// # Errors
-    /// [`ScheduleError::FanOut`].
+    /// [`ScheduleError`]: a router took no route, or there are too many tasks.
     pub(crate) fn follow(
         &self,
+        state: &S,
         done: &[Task],
         writes: &[Option<TaskWrite>],
+        before: Pending,
         checkpoint: u64,
-    ) -> Result<Vec<Task>, ScheduleError> {
-        let targets = written(done, writes).flat_map(|(task, write)| {
-            let way = self.nodes.get(&task.node).map(|(_, way)| way);
-            match (way, &write.route) {
-                (Some(Way::Next(targets)), _) => targets.as_slice(),
-                (Some(Way::Routes(routes)), Some(label)) => {
-                    routes.get(label).map_or(&[][..], Vec::as_slice)
-                }
-                _ => &[],
+    ) -> Result<Pending, ScheduleError> {
+        let mut plan = Plan::new(self, before, checkpoint);
+        let pairs = || {
+            done.iter()
+                .zip(writes)
+                .filter_map(|(task, write)| Some((task, write.as_ref()?)))
+        };
+        for (_, write) in pairs().filter(|(_, write)| write.goto.is_some()) {
+            plan.send(write.goto.as_deref().unwrap_or_default());
+        }
+        for (task, write) in pairs() {
+            let Some(node) = self.node(&task.node) else {
+                continue;
+            };
+            if let Some(parent) = &write.parent {
+                plan.parent(parent);
             }
-        });
-        tasks(targets, checkpoint)
+            match (&node.way, &write.goto) {
+                (_, Some(gotos)) => plan.go(gotos),
+                (Way::Next(targets), None) => plan.activate(targets),
+                (Way::Routes(routes), None) => {
+                    let targets = write.route.as_ref().and_then(|label| routes.get(label));
+                    plan.activate(targets.map_or(&[][..], Vec::as_slice));
+                }
+                (Way::Branch(branch), None) => plan.activate(branch.take(&task.node, state)?),
+                (Way::Commands(_), None) => {}
+            }
+            if write.goto.is_none() || !self.is_handled(&task.node, write) {
+                plan.arrive(&task.node, &node.joins);
+            }
+        }
+        plan.finish()
     }
 
-    /// The tasks of a run's first superstep.
+    /// What runs first.
     ///
     /// # Errors
-    /// [`ScheduleError::FanOut`].
-    pub(crate) fn first(&self, checkpoint: u64) -> Result<Vec<Task>, ScheduleError> {
-        tasks(self.start.iter(), checkpoint)
+    /// [`ScheduleError`]: the router at the start took no route, or there are too
+    /// many tasks.
+    pub(crate) fn first(&self, state: &S, checkpoint: u64) -> Result<Pending, ScheduleError> {
+        let mut plan = Plan::new(self, Pending::default(), checkpoint);
+        plan.activate(&self.start);
+        if let Some(branch) = &self.entry {
+            plan.activate(branch.take(&NodeName::from(crate::START), state)?);
+        }
+        plan.finish()
     }
 }
 
-/// Each task that has a write, with it.
-fn written<'a>(
-    tasks: &'a [Task],
-    writes: &'a [Option<TaskWrite>],
-) -> impl Iterator<Item = (&'a Task, &'a TaskWrite)> {
-    let pairs = tasks.iter().zip(writes);
-    pairs.filter_map(|(task, write)| Some((task, write.as_ref()?)))
-}
-
-/// How many tasks are compared one by one before a set pays.
-const FEW: usize = 16;
-
-/// Whether `node` has no task yet.
-fn is_new<'a>(tasks: &[Task], seen: &mut BTreeSet<&'a NodeName>, node: &'a NodeName) -> bool {
-    if tasks.len() < FEW {
-        return !tasks.iter().any(|task| task.node == *node);
+fn conflict(tasks: &[Task], channel: &str, error: ReduceError) -> ScheduleError {
+    let task = |at: usize| tasks.get(at);
+    let id = |at| task(at).map_or_else(|| TaskId::from(crate::START), |task| task.task.clone());
+    match error {
+        ReduceError::Concurrent(a, b) => ScheduleError::ConcurrentUpdate {
+            channel: channel.to_owned(),
+            tasks: (id(a), id(b)),
+        },
+        ReduceError::Refused { task: at, reason } => ScheduleError::Refused {
+            node: task(at).map_or_else(|| NodeName::from(crate::START), |task| task.node.clone()),
+            channel: channel.to_owned(),
+            reason,
+        },
     }
-    !tasks.iter().take(FEW).any(|task| task.node == *node) && seen.insert(node)
 }
 
-fn tasks<'a>(
-    targets: impl Iterator<Item = &'a Target>,
+/// What comes next, while it is put together.
+struct Plan<'a, S: GraphState> {
+    graph: &'a Compiled<S>,
     checkpoint: u64,
-) -> Result<Vec<Task>, ScheduleError> {
-    let mut seen = BTreeSet::new();
-    let mut tasks: Vec<Task> = Vec::new();
-    for target in targets {
-        if let Target::Node(node) = target
-            && is_new(&tasks, &mut seen, node)
-        {
-            let task = TaskId::derive(node, checkpoint, tasks.len());
-            tasks.push(Task {
-                task,
-                node: node.clone(),
-            });
+    pending: Pending,
+    /// The nodes that are activated once.
+    seen: Seen<'a>,
+    /// How many tasks got an id.
+    numbered: usize,
+}
+
+impl<'a, S: GraphState> Plan<'a, S> {
+    fn new(graph: &'a Compiled<S>, before: Pending, checkpoint: u64) -> Self {
+        Self {
+            graph,
+            checkpoint,
+            pending: Pending {
+                next: Vec::new(),
+                parent: None,
+                ..before
+            },
+            seen: Seen::default(),
+            numbered: 0,
         }
     }
-    if tasks.len() > MAX_FAN_OUT {
-        return Err(ScheduleError::FanOut { tasks: tasks.len() });
+
+    fn task(&mut self, node: &NodeName, argument: Option<serde_json::Value>) {
+        let task = Task {
+            task: TaskId::derive(node, self.checkpoint, self.numbered),
+            node: node.clone(),
+            argument,
+        };
+        self.numbered += 1;
+        if self.graph.is_deferred(node) {
+            self.pending.deferred.push(task);
+        } else {
+            self.pending.next.push(task);
+        }
     }
-    Ok(tasks)
+
+    /// A node that runs once, however many lead to it.
+    fn once(&mut self, node: &'a NodeName) {
+        let waits = |task: &Task| task.node == *node && task.argument.is_none();
+        let is_new = self.seen.insert(node);
+        if is_new && !self.pending.deferred.iter().any(waits) {
+            self.task(node, None);
+        }
+    }
+
+    fn activate(&mut self, targets: &'a [Target]) {
+        for target in targets {
+            if let Target::Node(node) = target {
+                self.once(node);
+            }
+        }
+    }
+
+    /// The sends come first.
+    fn send(&mut self, gotos: &[Goto]) {
+        for goto in gotos {
+            if let Goto::Send { node, argument } = goto {
+                self.task(node, Some(argument.clone()));
+            }
+        }
+    }
+
+    fn go(&mut self, gotos: &[Goto]) {
+        for goto in gotos {
+            if let Goto::Node(node) = goto
+                && let Some((node, _)) = self.graph.nodes.get_key_value(node)
+            {
+                self.once(node);
+            }
+        }
+    }
+
+    fn parent(&mut self, gotos: &[Goto]) {
+        let parent = self.pending.parent.get_or_insert_default();
+        parent.extend(gotos.iter().cloned());
+    }
+
+    /// `node` is done, and reaches the joins that wait for it.
+    fn arrive(&mut self, node: &NodeName, joins: &[usize]) {
+        for join in joins.iter().filter_map(|at| self.graph.joins.get(*at)) {
+            let waiting = &mut self.pending.waiting;
+            let place = waiting.iter().position(|waiting| waiting.join == join.name);
+            let place = place.unwrap_or_else(|| {
+                waiting.push(Waiting {
+                    join: join.name.clone(),
+                    reached: Vec::new(),
+                });
+                waiting.len() - 1
+            });
+            let Some(reached) = waiting.get_mut(place).map(|waiting| &mut waiting.reached) else {
+                continue;
+            };
+            if !reached.contains(node) {
+                reached.push(node.clone());
+            }
+            if join.sources.iter().all(|source| reached.contains(source)) {
+                waiting.remove(place);
+                if let Target::Node(target) = &join.target {
+                    self.once(target);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Pending, ScheduleError> {
+        if self.pending.parent.is_some() {
+            // The graph around it goes on; what is left here is not done any more.
+            self.pending.next.clear();
+            self.pending.deferred.clear();
+        }
+        if self.pending.next.is_empty() {
+            self.pending.next = std::mem::take(&mut self.pending.deferred);
+        }
+        let tasks = self.pending.next.len() + self.pending.deferred.len();
+        if tasks > MAX_FAN_OUT {
+            return Err(ScheduleError::FanOut { tasks });
+        }
+        Ok(self.pending)
+    }
+}
+
+/// How many nodes are compared one by one before a set pays.
+const FEW: usize = 16;
+
+/// Nodes, each once.
+#[derive(Default)]
+struct Seen<'a> {
+    few: smallvec::SmallVec<[&'a NodeName; 4]>,
+    many: BTreeSet<&'a NodeName>,
+}
+
+impl<'a> Seen<'a> {
+    /// Whether `node` was not there yet.
+    fn insert(&mut self, node: &'a NodeName) -> bool {
+        if self.few.contains(&node) {
+            return false;
+        }
+        if self.few.len() < FEW {
+            self.few.push(node);
+            return true;
+        }
+        self.many.insert(node)
+    }
 }

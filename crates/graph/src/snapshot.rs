@@ -8,7 +8,7 @@
 
 use rustagents_core::journal::MAX_BATCH_BYTES;
 
-use crate::{record::Snapshot, state::State};
+use crate::record::Snapshot;
 
 /// The bytes of deltas that are always allowed.
 const ALLOWANCE: usize = 64 << 10;
@@ -40,16 +40,12 @@ impl Growth {
         self.since > self.live.saturating_mul(2).saturating_add(ALLOWANCE)
     }
 
-    /// The encoded snapshot, if one is due; `snapshot` makes it of the state.
-    pub(crate) fn due(
-        &mut self,
-        state: &State,
-        snapshot: impl FnOnce(&State) -> Snapshot,
-    ) -> Option<Snapshot> {
+    /// The encoded snapshot, if one is due; `snapshot` makes it.
+    pub(crate) fn due(&mut self, snapshot: impl FnOnce() -> Snapshot) -> Option<Snapshot> {
         if !self.is_over() {
             return None;
         }
-        let snapshot = snapshot(state);
+        let snapshot = snapshot();
         self.live = snapshot.bytes();
         if !self.is_over() || self.live > LARGEST {
             return None;

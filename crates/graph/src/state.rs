@@ -1,39 +1,105 @@
-//! The state of a graph: named channels of JSON values and messages.
+//! The state of a graph: named channels, what nodes write to them, and what
+//! records keep of that.
+//!
+//! A node gives back *writes*: what it asks of channels. At the end of a
+//! superstep the writes of all tasks are reduced, channel by channel and in task
+//! order, to *deltas*: what then changed. Records keep both, and a delta is never
+//! reduced again. [`State`] is the state of a graph whose channels are declared
+//! with its builder, in JSON; any other type becomes one by [`GraphState`].
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-};
+mod error;
 
-use rustagents_core::{
-    ids::MessageId,
-    journal::JournalError,
-    message::{Message, Role},
-};
+mod json;
+mod messages;
+mod number;
+mod write;
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use rustagents_core::{ids::MessageId, journal::JournalError, message::Message};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Number, Value};
+
+pub use error::{ReduceError, UpdateError};
+pub use json::State;
+pub use messages::Messages;
+pub(crate) use write::Gathered;
+pub use write::{TaskWrites, Update, Writes, Written};
+
+/// The name of a channel.
+pub type ChannelName = Cow<'static, str>;
 
 /// How a channel takes writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reducer {
-    /// The last value; one write a step.
+    /// The last value; one task a step may write it.
     Overwrite,
-    /// A list; each write adds an item.
+    /// A list; each write adds items.
     Append,
-    /// A conversation; each message stands in it once.
+    /// A conversation; each message stands in it once, under its id.
     Messages,
+    /// A list in which each value stands once.
+    Union,
+    /// The smallest number that was written.
+    Min,
+    /// The largest number that was written.
+    Max,
+    /// The sum of all numbers that were written.
+    Counter,
+    /// The items that were written in the last step.
+    Topic,
+    /// The value of the last step, if it wrote one.
+    Ephemeral,
+    /// As [`Overwrite`](Self::Overwrite), and never recorded: gone after a resume.
+    Untracked,
+    /// What a function makes of the current value and a write.
+    Custom,
 }
 
-/// What a node writes to a channel.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Update {
-    /// The new value of an overwrite channel, or one more item of an append channel.
-    Value(Value),
-    /// More messages.
-    Messages(Vec<Arc<Message>>),
+impl Reducer {
+    /// Whether the channel holds a list.
+    pub(crate) fn is_list(self) -> bool {
+        matches!(self, Self::Append | Self::Union | Self::Topic)
+    }
+
+    /// Whether what a step wrote is gone after the next one.
+    pub(crate) fn is_fleeting(self) -> bool {
+        matches!(self, Self::Topic | Self::Ephemeral)
+    }
+}
+
+/// What a custom reducer does: makes the new value of the current one, null where
+/// nothing was written, and of a write. It must be a pure function of both.
+pub type Fold = Arc<dyn Fn(&Value, &Value) -> Result<Value, String> + Send + Sync>;
+
+/// A channel, as declared.
+#[derive(Clone)]
+pub struct ChannelSpec {
+    /// Its name.
+    pub name: ChannelName,
+    /// How it takes writes.
+    pub reducer: Reducer,
+    /// What its reducer does, where that is [`Reducer::Custom`].
+    pub fold: Option<Fold>,
+}
+
+impl ChannelSpec {
+    /// A channel with one of the reducers that there are.
+    pub fn new(name: impl Into<ChannelName>, reducer: Reducer) -> Self {
+        Self {
+            name: name.into(),
+            reducer,
+            fold: None,
+        }
+    }
+}
+
+impl fmt::Debug for ChannelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.name, self.reducer)
+    }
 }
 
 /// What a record keeps of a change: made by the engine, never reduced again.
@@ -43,223 +109,105 @@ pub enum Update {
 pub enum Delta {
     /// The value is now this one.
     Set(Value),
+    /// This number was added.
+    Add(Number),
     /// These items were added.
     Append(Vec<Value>),
     /// These messages were added.
     Messages(Vec<MessageId>),
+    /// These messages were taken out.
+    Remove(Vec<MessageId>),
+    /// The second message stands where the first stood.
+    Swap(MessageId, MessageId),
+    /// Nothing is in it any more.
+    Clear,
 }
 
-/// The content of a channel.
-#[derive(Clone, Debug, PartialEq)]
-enum Channel {
-    Value(Option<Arc<Value>>),
-    List(Vec<Arc<Value>>),
-    Messages(Conversation),
-}
-
-impl Channel {
-    /// An empty channel that takes such changes.
-    fn of(delta: &Delta) -> Self {
-        match delta {
-            Delta::Set(_) => Self::Value(None),
-            Delta::Append(_) => Self::List(Vec::new()),
-            Delta::Messages(_) => Self::Messages(Conversation::default()),
-        }
-    }
-
-    /// The change that makes its content, if it has any.
-    fn delta(&self) -> Option<Delta> {
-        match self {
-            Self::Value(value) => value.as_deref().cloned().map(Delta::Set),
-            Self::List(items) if items.is_empty() => None,
-            Self::List(items) => {
-                let items = items.iter().map(|item| (**item).clone());
-                Some(Delta::Append(items.collect()))
-            }
-            Self::Messages(conversation) if conversation.messages.is_empty() => None,
-            Self::Messages(conversation) => {
-                let ids = conversation
-                    .messages
-                    .iter()
-                    .map(|message| message.id.clone());
-                Some(Delta::Messages(ids.collect()))
-            }
-        }
-    }
-}
-
-/// Messages in order, each once.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Conversation {
-    messages: Vec<Arc<Message>>,
-    known: HashSet<MessageId>,
-}
-
-/// The committed state. Cloning shares the values.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct State {
-    channels: BTreeMap<String, Channel>,
-    /// What the log knows of channels that are not declared any more.
-    carried: BTreeMap<String, Channel>,
-}
-
-/// Why a write does not fit its channel.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UpdateError {
-    /// There is no such channel.
-    #[error("there is no channel `{channel}`")]
-    UnknownChannel {
-        /// The name.
-        channel: String,
-    },
-    /// The channel takes something else.
-    #[error("channel `{channel}` takes {takes}")]
-    Kind {
-        /// The channel.
-        channel: String,
-        /// What it takes.
-        takes: &'static str,
-    },
-}
-
-impl State {
-    /// A state with empty channels.
-    pub fn new<'a>(channels: impl IntoIterator<Item = (&'a str, Reducer)>) -> Self {
-        let empty = |reducer| match reducer {
-            Reducer::Overwrite => Channel::Value(None),
-            Reducer::Append => Channel::List(Vec::new()),
-            Reducer::Messages => Channel::Messages(Conversation::default()),
+impl Delta {
+    /// The messages that are there then, or were until then.
+    pub fn messages(&self) -> impl Iterator<Item = &MessageId> {
+        let (some, two): (&[MessageId], _) = match self {
+            Self::Messages(ids) | Self::Remove(ids) => (ids, None),
+            Self::Swap(old, new) => (&[], Some([old, new])),
+            Self::Set(_) | Self::Add(_) | Self::Append(_) | Self::Clear => (&[], None),
         };
-        let channels = channels.into_iter();
-        Self {
-            channels: channels
-                .map(|(name, reducer)| (name.to_owned(), empty(reducer)))
-                .collect(),
-            carried: BTreeMap::new(),
-        }
+        some.iter().chain(two.into_iter().flatten())
+    }
+}
+
+/// Finds a recorded message.
+pub type FindMessage<'a> = dyn FnMut(&MessageId) -> Result<Arc<Message>, JournalError> + 'a;
+
+/// Whether a state has the channel that a change is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It has, and was changed.
+    Here,
+    /// It does not know the channel; nothing was changed.
+    Unknown,
+}
+
+/// The state of a graph, in a type of one's own. `#[derive(GraphState)]` writes
+/// this for a struct.
+///
+/// Its channels must be the same each time, and what `deltas` gives must make an
+/// equal state of an empty one.
+pub trait GraphState: Clone + fmt::Debug + Send + Sync + 'static {
+    /// What a node writes.
+    type Update: Default + Into<Writes> + fmt::Debug + Send + 'static;
+
+    /// The channels that the type declares; those of the builder come after them.
+    fn declared() -> Vec<ChannelSpec> {
+        Vec::new()
     }
 
-    /// The value of an overwrite channel, if one was written.
-    pub fn value(&self, channel: &str) -> Option<&Value> {
-        match self.channels.get(channel)? {
-            Channel::Value(value) => value.as_deref(),
-            _ => None,
-        }
-    }
+    /// A state in which nothing was written.
+    fn empty(channels: &[ChannelSpec]) -> Self;
 
-    /// The items of an append channel.
-    pub fn list(&self, channel: &str) -> &[Arc<Value>] {
-        match self.channels.get(channel) {
-            Some(Channel::List(items)) => items,
-            _ => &[],
-        }
-    }
-
-    /// The messages of a messages channel.
-    pub fn messages(&self, channel: &str) -> &[Arc<Message>] {
-        match self.channels.get(channel) {
-            Some(Channel::Messages(conversation)) => &conversation.messages,
-            _ => &[],
-        }
-    }
-
-    /// The text of the last assistant's message of a messages channel.
-    pub fn last_answer(&self, channel: &str) -> Option<String> {
-        let messages = self.messages(channel).iter().rev();
-        let mut answers = messages.filter(|message| message.role() == Role::Assistant);
-        answers.next().map(|message| message.text())
-    }
-
-    /// The delta that `update` makes on `channel`.
+    /// Says whether a write fits its channel.
     ///
     /// # Errors
     /// [`UpdateError`]: there is no such channel, or it takes something else.
-    pub fn delta(&self, channel: &str, update: Update) -> Result<Delta, UpdateError> {
-        let Some(content) = self.channels.get(channel) else {
-            return Err(UpdateError::UnknownChannel {
-                channel: channel.to_owned(),
-            });
-        };
-        let kind = |takes| UpdateError::Kind {
-            channel: channel.to_owned(),
-            takes,
-        };
-        match (content, update) {
-            (Channel::Value(_), Update::Value(value)) => Ok(Delta::Set(value)),
-            (Channel::List(_), Update::Value(item)) => Ok(Delta::Append(vec![item])),
-            (Channel::Messages(_), Update::Messages(messages)) => Ok(Delta::Messages(
-                messages.iter().map(|message| message.id.clone()).collect(),
-            )),
-            (Channel::Messages(_), Update::Value(_)) => Err(kind("messages")),
-            (_, Update::Messages(_)) => Err(kind("values")),
-        }
-    }
+    fn check(&self, channel: &str, written: &Written) -> Result<(), UpdateError>;
 
-    /// Makes a recorded change; the only way in which a state changes. A channel
-    /// that is not declared any more is carried along, and seen by nobody.
+    /// Puts the writes of a step to one channel together, and adds what changes.
+    /// The state itself stays as it is.
+    ///
+    /// # Errors
+    /// [`ReduceError`]: the writes exclude each other, or the reducer refused.
+    fn reduce(
+        &self,
+        channel: &ChannelName,
+        writes: TaskWrites,
+        deltas: &mut Vec<(ChannelName, Delta)>,
+    ) -> Result<(), ReduceError>;
+
+    /// Adds what changes at the end of a step in channels that nobody wrote.
+    fn settle(&self, is_written: &dyn Fn(&str) -> bool, deltas: &mut Vec<(ChannelName, Delta)>);
+
+    /// Makes a recorded change; the only way in which a state changes.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`]: the change is not one of the channel's, or
     /// `message` does not know a message.
-    pub fn apply(
+    fn apply(
         &mut self,
         channel: &str,
         delta: &Delta,
-        mut message: impl FnMut(&MessageId) -> Result<Arc<Message>, JournalError>,
-    ) -> Result<(), JournalError> {
-        let content = match self.channels.get_mut(channel) {
-            Some(content) => content,
-            None => self
-                .carried
-                .entry(channel.to_owned())
-                .or_insert_with(|| Channel::of(delta)),
-        };
-        match (content, delta) {
-            (Channel::Value(value), Delta::Set(new)) => *value = Some(Arc::new(new.clone())),
-            (Channel::List(items), Delta::Append(new)) => {
-                items.extend(new.iter().cloned().map(Arc::new));
-            }
-            (Channel::Messages(conversation), Delta::Messages(ids)) => {
-                for id in ids {
-                    if conversation.known.insert(id.clone()) {
-                        conversation.messages.push(message(id)?);
-                    }
-                }
-            }
-            _ => {
-                return Err(JournalError::Corrupt {
-                    place: format!("channel `{channel}`"),
-                    reason: "a recorded change does not fit its reducer".into(),
-                });
-            }
-        }
-        Ok(())
-    }
+        message: &mut FindMessage<'_>,
+    ) -> Result<Applied, JournalError>;
 
-    /// The changes that make this state of an empty one.
-    pub fn deltas(&self) -> Vec<(String, Delta)> {
-        let all = self.channels.iter().chain(&self.carried);
-        let deltas = all.filter_map(|(name, channel)| Some((name.clone(), channel.delta()?)));
-        deltas.collect()
-    }
+    /// The changes that make this state of an empty one, without untracked channels.
+    fn deltas(&self) -> Vec<(ChannelName, Delta)>;
 
     /// The whole state as JSON: messages in full, unwritten values as null.
-    pub fn to_json(&self) -> Value {
-        let channel = |content: &Channel| match content {
-            Channel::Value(value) => value.as_deref().cloned().unwrap_or(Value::Null),
-            Channel::List(items) => items.iter().map(|item| (**item).clone()).collect(),
-            Channel::Messages(conversation) => conversation
-                .messages
-                .iter()
-                .map(|m| serde_json::to_value(&**m).unwrap_or_default())
-                .collect(),
-        };
-        let channels = self.channels.iter();
-        Value::Object(
-            channels
-                .map(|(name, content)| (name.clone(), channel(content)))
-                .collect(),
-        )
+    fn to_json(&self) -> Value;
+}
+
+/// A recorded change that the channel cannot have had.
+pub(crate) fn misfit(channel: &str) -> JournalError {
+    JournalError::Corrupt {
+        place: format!("channel `{channel}`"),
+        reason: "a recorded change does not fit its reducer".into(),
     }
 }

@@ -12,25 +12,28 @@ use rustagents_core::{BoxFuture, ask::Ask};
 
 use crate::{
     node::{Node, NodeError, NodeOutput, TaskContext},
-    state::State,
+    state::GraphState,
 };
 
 /// How a task ended.
-pub(crate) enum TaskEnd {
-    Done(NodeOutput),
+pub(crate) enum TaskEnd<S: GraphState> {
+    Done(NodeOutput<S>),
     Suspended(Vec<Ask>),
     Failed(NodeError),
 }
 
+/// A node at work.
+type Run<'a, S> = BoxFuture<'a, Result<NodeOutput<S>, NodeError>>;
+
 /// Polls a node, catches its panics, and looks for unanswered questions after
 /// each poll.
-pub(crate) struct TaskFuture<'a> {
-    node: CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Result<NodeOutput, NodeError>>>>,
+pub(crate) struct TaskFuture<'a, S: GraphState> {
+    node: CatchUnwind<AssertUnwindSafe<Run<'a, S>>>,
     context: TaskContext,
 }
 
-impl<'a> TaskFuture<'a> {
-    pub(crate) fn new(node: &'a dyn Node, state: Arc<State>, context: TaskContext) -> Self {
+impl<'a, S: GraphState> TaskFuture<'a, S> {
+    pub(crate) fn new(node: &'a dyn Node<S>, state: Arc<S>, context: TaskContext) -> Self {
         let run = node.run(state, context.clone());
         Self {
             node: AssertUnwindSafe(run).catch_unwind(),
@@ -39,10 +42,10 @@ impl<'a> TaskFuture<'a> {
     }
 }
 
-impl Future for TaskFuture<'_> {
-    type Output = TaskEnd;
+impl<S: GraphState> Future for TaskFuture<'_, S> {
+    type Output = TaskEnd<S>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<TaskEnd> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<TaskEnd<S>> {
         let polled = self.node.poll_unpin(cx);
         let pending = self.context.pending();
         if !pending.is_empty() {

@@ -13,7 +13,7 @@ use rustagents_core::{
     message::Message,
     scope::{Halt, RunShared, Scope, Write},
 };
-use rustagents_graph::{Frame, Graph, GraphEnd, Outcome, Update};
+use rustagents_graph::{Frame, Graph, GraphEnd, Outcome, Update, Writes};
 use rustagents_store::MemoryJournal;
 use rustagents_testkit::{drive, events::EventLog};
 
@@ -77,10 +77,10 @@ impl Bench {
         let scope = self.scope(&claim).await?;
         let mut at = graph.restore(&scope)?;
         if at.checkpoint == 0 {
-            let mut input = Vec::new();
-            if graph.channels().iter().any(|(name, _)| name == "messages") {
+            let mut input = Writes::new();
+            if graph.channels().iter().any(|spec| spec.name == "messages") {
                 let message = Message::user(scope.mint_message(), "hello");
-                input.push(("messages".into(), Update::Messages(vec![message.into()])));
+                input.push("messages", Update::Messages(vec![message.into()]));
             }
             at =
                 graph

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rustagents_graph::{
-    END, Graph, GraphBuilder, GraphEnd, NodeOutput, Outcome, Reducer, TaskContext, Update, node_fn,
+    END, Graph, GraphBuilder, GraphEnd, GraphState, NodeOutput, Outcome, Reducer, TaskContext,
+    Update, node_fn,
 };
 use rustagents_store::{
     MemoryJournal,

@@ -7,7 +7,7 @@ use rustagents_core::{
     log::ThreadLog,
 };
 use rustagents_graph::{
-    Graph, GraphBuilder, NodeOutput, Reducer, State, Update, node_fn,
+    Graph, GraphBuilder, GraphState, NodeOutput, Reducer, State, Update, node_fn,
     record::{Checkpoint, Snapshot},
 };
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ async fn replayed(bench: &Bench) -> Value {
     for record in log.records().iter().filter(|r| r.is(kind::CHECKPOINT)) {
         let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT).unwrap();
         for (channel, delta) in &checkpoint.deltas {
-            state.apply(channel, delta, |id| log.message(id)).unwrap();
+            state.change(channel, delta, |id| log.message(id)).unwrap();
         }
     }
     state.to_json()

@@ -55,7 +55,7 @@ async fn a_join_runs_once_after_both_and_writes_stand_in_task_order() {
 }
 
 #[tokio::test]
-async fn a_step_of_one_task_is_one_commit_and_a_fan_out_keeps_all_but_the_last_write() {
+async fn tasks_that_are_through_together_are_recorded_together() {
     let bench = Bench::new();
     bench.attempt(&diamond(&World::new())).await.unwrap();
     assert_eq!(
@@ -63,12 +63,35 @@ async fn a_step_of_one_task_is_one_commit_and_a_fan_out_keeps_all_but_the_last_w
         4,
         "the input and three steps"
     );
+    assert_eq!(bench.count(kind::TASK_WRITE).await, 0);
+    assert_eq!(bench.count(kind::RUN_CLOSED).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_is_recorded_while_siblings_are_at_work() {
+    let after = |name: &'static str, seconds: u64| {
+        node_fn(move |_, _| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(NodeOutput::new().write("seen", Update::Value(name.into())))
+        })
+    };
+    let graph = GraphBuilder::new("g")
+        .channel("seen", Reducer::Append)
+        .node("slow", after("slow", 2))
+        .node("quick", after("quick", 1))
+        .start(["slow", "quick"])
+        .finish("slow")
+        .finish("quick")
+        .compile()
+        .unwrap();
+    let bench = Bench::new();
+    let end = bench.attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), [json!("slow"), json!("quick")]);
     assert_eq!(
         bench.count(kind::TASK_WRITE).await,
         1,
-        "one of the two tasks of the middle step"
+        "that of the last one goes with the checkpoint"
     );
-    assert_eq!(bench.count(kind::RUN_CLOSED).await, 1);
 }
 
 #[tokio::test(start_paused = true)]

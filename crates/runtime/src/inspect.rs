@@ -212,7 +212,10 @@ pub async fn history(
 
 fn moment(record: &Record) -> Result<Moment, JournalError> {
     let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
-    let changed = checkpoint.deltas.into_iter().map(|(channel, _)| channel);
+    let changed = checkpoint
+        .deltas
+        .into_iter()
+        .map(|(channel, _)| channel.into_owned());
     let mut changed: Vec<_> = changed.collect();
     changed.sort();
     changed.dedup();
@@ -223,7 +226,12 @@ fn moment(record: &Record) -> Result<Moment, JournalError> {
         is_input: checkpoint.source == Source::Input,
         done: checkpoint.done.iter().map(TaskId::node).collect(),
         changed,
-        next: checkpoint.next.into_iter().map(|task| task.node).collect(),
+        next: checkpoint
+            .pending
+            .next
+            .into_iter()
+            .map(|task| task.node)
+            .collect(),
         at_ms: record.at_ms,
     })
 }

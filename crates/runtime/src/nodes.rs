@@ -55,6 +55,7 @@ impl AgentNode {
             }),
             AgentOutcome::Failed(error) => Err(NodeError::Failed(NodeFailure {
                 code: error.code(),
+                class: error.class(),
                 message: error.to_string(),
                 hint: error.hint(),
             })),
@@ -69,9 +70,9 @@ impl AgentNode {
             ..NodeOutput::new()
         };
         if let Some(channel) = &self.output {
-            output = output.write(channel, Update::Value(Value::String(answer)));
+            output = output.write(channel.clone(), Update::Value(Value::String(answer)));
         } else if let Some(channel) = &self.conversation {
-            output = output.write(channel, Update::Messages(end.messages));
+            output = output.write(channel.clone(), Update::Messages(end.messages));
         }
         output
     }
@@ -118,7 +119,7 @@ impl InterruptNode {
             ..NodeOutput::new()
         };
         Ok(match &self.output {
-            Some(channel) => output.write(channel, Update::Value(answer)),
+            Some(channel) => output.write(channel.clone(), Update::Value(answer)),
             None => output,
         })
     }

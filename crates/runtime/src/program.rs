@@ -194,7 +194,7 @@ impl Lowering<'_> {
             builder = builder.recursion_limit(limit);
         }
         for channel in &blueprint.channels {
-            builder = builder.channel(&*channel.name, reducer(channel.reducer));
+            builder = builder.channel(channel.name.clone(), reducer(channel.reducer));
         }
         for node in &blueprint.nodes {
             builder = match &node.kind {

@@ -17,7 +17,9 @@ use rustagents_core::{
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_graph::{
-    Frame, GraphEnd, Outcome, Position, Update, graph::OpenError, state::Delta,
+    Frame, GraphEnd, GraphState, Outcome, Position, Reducer, Update, Writes,
+    graph::OpenError,
+    state::{ChannelSpec, Written},
 };
 use serde_json::Value;
 
@@ -170,14 +172,13 @@ impl Runtime {
         let mut opening = Write::new();
         opening.content(program.definition().content());
         opening.commit(kind::RUN_OPENED, &opened);
-        let mut input: Vec<_> = start
-            .set
-            .into_iter()
-            .map(|(c, v)| (c, Update::Value(v)))
-            .collect();
+        let mut input = Writes::new();
+        for (channel, value) in start.set {
+            input.push(channel, Update::Value(value));
+        }
         if let (Some(channel), Some(text)) = (program.conversation(), start.input) {
             let message = Arc::new(Message::user(scope.mint_message(), text));
-            input.push((channel.to_owned(), Update::Messages(vec![message])));
+            input.push(channel.to_owned(), Update::Messages(vec![message]));
         }
         let at = program.graph().position(scope)?;
         Ok(program.graph().open(scope, at, input, opening).await?)
@@ -433,8 +434,11 @@ fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
     let state = program.graph().empty_state();
     let mut set = BTreeSet::new();
     for (channel, value) in &start.set {
-        let delta = state.delta(channel, Update::Value(value.clone()))?;
-        if matches!(delta, Delta::Set(_)) && !set.insert(channel) {
+        state.check(channel, &Written::Set(value.clone()))?;
+        let mut specs = program.graph().channels().iter();
+        let overwrites =
+            |spec: &ChannelSpec| spec.name == *channel && spec.reducer == Reducer::Overwrite;
+        if specs.any(overwrites) && !set.insert(channel) {
             return Err(RunError::SetTwice {
                 channel: channel.clone(),
             });
@@ -615,7 +619,6 @@ impl Coded for RunError {
             Self::Journal(error) => error.code(),
             Self::Halt(error) => error.code(),
             Self::Open(OpenError::Input(error)) => error.code(),
-            Self::Open(OpenError::Faults(error)) => error.code(),
             Self::Open(_) => Code::Internal,
             Self::Answer(error) => error.code(),
             Self::Name(error) => error.code(),

@@ -43,6 +43,15 @@ pub(super) fn line(event: &Event) -> String {
             "node.failed",
             json!({ "node": node, "task": task, "message": message }),
         ),
+        Event::NodeRetried {
+            node,
+            task,
+            tries,
+            message,
+        } => (
+            "node.retried",
+            json!({ "node": node, "task": task, "tries": tries, "message": message }),
+        ),
         Event::CheckpointSaved {
             checkpoint,
             is_durable,

@@ -7,9 +7,9 @@ use rustagents_core::{
     log::ThreadLog,
 };
 use rustagents_graph::{
-    State,
+    GraphState, State,
     record::{Checkpoint, Snapshot},
-    state::Delta,
+    state::{ChannelName, Delta},
 };
 
 use super::{ThreadsError, known, root, survey::Survey};
@@ -26,7 +26,7 @@ pub async fn state_at(
     journal: &dyn Journal,
     thread: &ThreadId,
     checkpoint: Option<u64>,
-) -> Result<Vec<(String, Delta)>, ThreadsError> {
+) -> Result<Vec<(ChannelName, Delta)>, ThreadsError> {
     known(journal, thread).await?;
     let survey = Survey::of(journal, thread).await?;
     let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
@@ -115,10 +115,10 @@ pub(super) async fn record(
 fn apply(
     state: &mut State,
     log: &ThreadLog,
-    deltas: &[(String, Delta)],
+    deltas: &[(ChannelName, Delta)],
 ) -> Result<(), JournalError> {
     for (channel, delta) in deltas {
-        state.apply(channel, delta, |id| log.message(id))?;
+        state.change(channel, delta, |id| log.message(id))?;
     }
     Ok(())
 }

@@ -209,7 +209,7 @@ fn what(record: &Record) -> Result<What, JournalError> {
         What::Checkpoint(Mark {
             number: checkpoint.checkpoint,
             is_input: checkpoint.source == Source::Input,
-            is_last: checkpoint.next.is_empty(),
+            is_last: checkpoint.pending.next.is_empty(),
         })
     } else if record.is(kind::SNAPSHOT) {
         let snapshot: Snapshot = record.decode(kind::SNAPSHOT)?;

@@ -13,7 +13,7 @@ use rustagents_core::{
 };
 use rustagents_graph::{
     record::{Checkpoint, Snapshot, TaskWrite},
-    state::Delta,
+    state::{ChannelName, Delta},
 };
 use serde_json::Value;
 
@@ -50,14 +50,14 @@ impl Mentions {
             record.decode::<RunClosed>(kind::RUN_CLOSED)?;
         } else if record.is(kind::CHECKPOINT) {
             let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
-            found.deltas(checkpoint.deltas);
+            found.deltas(&checkpoint.deltas);
             found.checkpoint = is_root.then_some(checkpoint.checkpoint);
         } else if record.is(kind::SNAPSHOT) {
             let snapshot: Snapshot = record.decode(kind::SNAPSHOT)?;
-            found.deltas(snapshot.state);
+            found.deltas(&snapshot.state);
             found.snapshot = is_root.then_some(snapshot.checkpoint);
         } else if record.is(kind::TASK_WRITE) {
-            found.deltas(record.decode::<TaskWrite>(kind::TASK_WRITE)?.deltas);
+            found.write(&record.decode(kind::TASK_WRITE)?);
         } else if record.is(kind::TRANSITION) {
             found.transition(record.decode(kind::TRANSITION)?, &record.chain.namespace);
         } else {
@@ -66,12 +66,17 @@ impl Mentions {
         Ok(found)
     }
 
-    fn deltas(&mut self, deltas: Vec<(String, Delta)>) {
-        for (_, delta) in deltas {
-            if let Delta::Messages(messages) = delta {
-                self.messages.extend(messages);
-            }
-        }
+    fn deltas(&mut self, deltas: &[(ChannelName, Delta)]) {
+        let messages = deltas.iter().flat_map(|(_, delta)| delta.messages());
+        self.messages.extend(messages.cloned());
+    }
+
+    fn write(&mut self, write: &TaskWrite) {
+        let messages = write
+            .writes
+            .iter()
+            .flat_map(|(_, written)| written.messages());
+        self.messages.extend(messages.cloned());
     }
 
     fn transition(&mut self, transition: Transition, namespace: &Namespace) {

@@ -1,0 +1,123 @@
+//! What can be wrong with the structure of a graph.
+
+use std::fmt;
+
+use rustagents_core::code::{Code, Coded};
+
+/// One structural fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphFault {
+    /// Two nodes have one name.
+    #[error("there are two nodes `{node}`")]
+    DuplicateNode {
+        /// The name.
+        node: String,
+    },
+    /// Two channels have one name.
+    #[error("there are two channels `{channel}`")]
+    DuplicateChannel {
+        /// The name.
+        channel: String,
+    },
+    /// The name belongs to a virtual node, or is empty.
+    #[error("`{name}` cannot name a node")]
+    ReservedName {
+        /// The name.
+        name: String,
+    },
+    /// Nothing runs first.
+    #[error("the graph has no start")]
+    NoStart,
+    /// No step may be taken.
+    #[error("the recursion limit is 0")]
+    RecursionLimit,
+    /// No task may run.
+    #[error("the most tasks at the same time{} are 0", group.as_ref().map_or(String::new(), |group| format!(" in group `{group}`")))]
+    Concurrency {
+        /// The group, if it is not the whole graph.
+        group: Option<String>,
+    },
+    /// An edge or route leads nowhere.
+    #[error("`{from}` leads to `{target}`, which does not exist")]
+    UnknownTarget {
+        /// Where it starts.
+        from: String,
+        /// Where it leads.
+        target: String,
+    },
+    /// An edge, a route or a specification is of no node.
+    #[error("an edge starts at `{from}`, which does not exist")]
+    UnknownSource {
+        /// Where it starts.
+        from: String,
+    },
+    /// A node is in no declared group.
+    #[error("`{node}` is in group `{group}`, which does not exist")]
+    UnknownGroup {
+        /// The node.
+        node: String,
+        /// The group.
+        group: String,
+    },
+    /// A node may not be tried at all.
+    #[error("`{node}` has a retry policy without any try")]
+    NoTry {
+        /// The node.
+        node: String,
+    },
+    /// A node that chooses its way may fail without consequence.
+    #[error("`{node}` is optional, and chooses its way, which nobody would choose after a failure")]
+    OptionalChoice {
+        /// The node.
+        node: String,
+    },
+    /// A join waits for nothing.
+    #[error("a join to `{target}` has no sources")]
+    EmptyJoin {
+        /// Where it leads.
+        target: String,
+    },
+    /// A route is named twice, or has no target.
+    #[error("route `{label}` of `{node}` is named twice or leads nowhere")]
+    Route {
+        /// The node.
+        node: String,
+        /// The label.
+        label: String,
+    },
+    /// A node has no edge, route, branch, command or join.
+    #[error("`{node}` has no way on")]
+    NoWayOn {
+        /// The node.
+        node: String,
+    },
+    /// A node has ways on of several kinds.
+    #[error("`{node}` has several kinds of ways on: edges, routes, a branch or commands")]
+    EdgesAndRoutes {
+        /// The node.
+        node: String,
+    },
+}
+
+/// All faults of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphFaults(pub Vec<GraphFault>);
+
+impl fmt::Display for GraphFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "; " };
+            write!(f, "{comma}{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for GraphFaults {}
+
+impl Coded for GraphFaults {
+    fn code(&self) -> Code {
+        Code::GraphInvalid
+    }
+}

@@ -1,0 +1,280 @@
+//! One task from its begin to its end: asked for, tried again, timed.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::{Either, select};
+use rustagents_core::{
+    ask::{Ask, Subject},
+    code::{Class, Code},
+    event::Event,
+    ids::AskId,
+    journal::kind,
+    scope::{Halt, Write},
+};
+use serde::{Deserialize, Serialize};
+
+use super::Driver;
+use crate::{
+    graph::{CompiledNode, Position},
+    node::{NodeError, NodeFailure, NodeOutput, TaskContext},
+    policy::{NodeSpec, Timeout},
+    record::{FailedTry, Task},
+    state::GraphState,
+    task::{TaskEnd, TaskFuture},
+};
+
+/// A task that is over, for now.
+pub(super) struct Activated<'t, S: GraphState> {
+    /// Its place in the step.
+    pub(super) index: usize,
+    pub(super) task: &'t Task,
+    pub(super) took: Duration,
+    pub(super) end: TaskEnd<S>,
+}
+
+/// How a task failed, as its error handler is sent it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The node.
+    pub node: String,
+    /// The task.
+    pub task: String,
+    /// The stable code.
+    pub code: String,
+    /// One line.
+    pub message: String,
+    /// How often it was tried.
+    pub tries: u32,
+}
+
+impl<S: GraphState> Driver<'_, S> {
+    pub(super) async fn activate<'t>(
+        &self,
+        at: &Position<S>,
+        index: usize,
+        task: &'t Task,
+    ) -> Activated<'t, S> {
+        let began = self.watch();
+        let end = match self.graph.node(&task.node) {
+            Some(node) if node.spec.is_plain() => {
+                self.started(task);
+                self.attempt(at, node, task, 1).await
+            }
+            Some(node) => self.guarded(at, node, task).await,
+            None => TaskEnd::Failed(NodeError::failed("the node does not exist")),
+        };
+        Activated {
+            index,
+            task,
+            took: self.watch().saturating_sub(began),
+            end,
+        }
+    }
+
+    fn started(&self, task: &Task) {
+        self.scope.emit(|| Event::NodeStarted {
+            node: task.node.clone(),
+            task: task.task.clone(),
+        });
+    }
+
+    /// A task of a node that has more to it than to be run once.
+    async fn guarded(&self, at: &Position<S>, node: &CompiledNode<S>, task: &Task) -> TaskEnd<S> {
+        if let Some(ask) = self.ask_before(task) {
+            return TaskEnd::Suspended(vec![ask]);
+        }
+        self.started(task);
+        let mut number = self.failed_tries(task);
+        loop {
+            number += 1;
+            let ended = self.attempt(at, node, task, number).await;
+            let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
+                return ended;
+            };
+            let retry = node.spec.retry.as_ref();
+            let Some(retry) = retry.filter(|retry| retry.goes_on(number, &failure)) else {
+                return self.given_up(&node.spec, task, number, failure);
+            };
+            if let Err(halt) = self.note_try(task, number, &failure).await {
+                return TaskEnd::Failed(halt.into());
+            }
+            let pause = retry.pause_after(number, seed(task, number));
+            let sleep = self.scope.run().clock.sleep(pause);
+            if let Err(halt) = self.unless_cancelled(sleep).await {
+                return TaskEnd::Failed(halt.into());
+            }
+        }
+    }
+
+    /// What comes of the last failure: the error handler's task, nothing at all, or
+    /// the failure of the step.
+    fn given_up(
+        &self,
+        spec: &NodeSpec,
+        task: &Task,
+        tries: u32,
+        failure: NodeFailure,
+    ) -> TaskEnd<S> {
+        if spec.on_error.is_none() && !spec.is_optional {
+            return TaskEnd::Failed(NodeError::Failed(failure));
+        }
+        self.scope.emit(|| Event::NodeFailed {
+            node: task.node.clone(),
+            task: task.task.clone(),
+            message: failure.message.clone(),
+        });
+        let output = NodeOutput::default();
+        let Some(handler) = &spec.on_error else {
+            return TaskEnd::Done(output);
+        };
+        let sent = Failure {
+            node: task.node.to_string(),
+            task: task.task.to_string(),
+            code: failure.code.to_string(),
+            message: failure.message,
+            tries,
+        };
+        match serde_json::to_value(&sent) {
+            Ok(sent) => TaskEnd::Done(output.send(handler, sent)),
+            Err(error) => TaskEnd::Failed(NodeError::failed(error.to_string())),
+        }
+    }
+
+    /// Runs the node once, within its time.
+    async fn attempt(
+        &self,
+        at: &Position<S>,
+        node: &CompiledNode<S>,
+        task: &Task,
+        number: u32,
+    ) -> TaskEnd<S> {
+        let context = TaskContext::new(self.scope, task);
+        let run = TaskFuture::new(&*node.node, Arc::clone(&at.state), context.clone());
+        let Some(timeout) = node.spec.timeout else {
+            return run.await;
+        };
+        let _ = number;
+        match select(run, Box::pin(self.too_long(timeout, &context))).await {
+            Either::Left((ended, _)) => ended,
+            Either::Right((failure, _)) => TaskEnd::Failed(NodeError::Failed(failure)),
+        }
+    }
+
+    /// Completes when a try took too long.
+    async fn too_long(&self, timeout: Timeout, context: &TaskContext) -> NodeFailure {
+        let clock = &self.scope.run().clock;
+        let began = clock.elapsed();
+        loop {
+            let now = clock.elapsed();
+            let run = timeout.run.map(|limit| (began + limit, limit, "took"));
+            let alive = context.last_sign_of_life().max(began);
+            let idle = timeout
+                .idle
+                .map(|limit| (alive + limit, limit, "was idle for"));
+            let Some((ends, limit, what)) = run.into_iter().chain(idle).min() else {
+                return std::future::pending().await;
+            };
+            if ends <= now {
+                return NodeFailure {
+                    code: Code::NodeTimeout,
+                    class: Class::Retryable,
+                    message: format!("the node {what} more than {} ms", limit.as_millis()),
+                    hint: None,
+                };
+            }
+            clock.sleep(ends.saturating_sub(now)).await;
+        }
+    }
+
+    /// Waits, unless the run is cancelled meanwhile.
+    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Halt> {
+        let cancel = &self.scope.run().cancel;
+        match select(Box::pin(work), Box::pin(cancel.cancelled())).await {
+            Either::Left((done, _)) => Ok(done),
+            Either::Right(_) => Err(Halt::Cancelled),
+        }
+    }
+
+    /// How many tries of a task failed before this attempt at the run, each of
+    /// which is followed by another one.
+    fn failed_tries(&self, task: &Task) -> u32 {
+        let namespace = self.scope.namespace();
+        let known = |number: u32| {
+            let key = FailedTry::key(namespace, &task.task, number);
+            self.scope.fact(&key).is_some()
+        };
+        let mut failed = 0;
+        while known(failed + 1) {
+            failed += 1;
+        }
+        failed
+    }
+
+    /// Records that a try failed and that there will be another one.
+    async fn note_try(&self, task: &Task, number: u32, failure: &NodeFailure) -> Result<(), Halt> {
+        self.scope.emit(|| Event::NodeRetried {
+            node: task.node.clone(),
+            task: task.task.clone(),
+            tries: number,
+            message: failure.message.clone(),
+        });
+        let mut fact = Write::new();
+        let key = FailedTry::key(self.scope.namespace(), &task.task, number);
+        let failed = FailedTry {
+            number,
+            message: failure.message.clone(),
+        };
+        fact.fact(key, kind::FAILED_TRY, &failed);
+        Ok(self.scope.append(fact).await?)
+    }
+
+    /// The question before a task, where it is to be asked and nobody has answered.
+    fn ask_before(&self, task: &Task) -> Option<Ask> {
+        let node = self.graph.node(&task.node)?;
+        node.spec.asks.before.then_some(())?;
+        self.unanswered(task, "before", format!("run `{}`?", task.node))
+    }
+
+    /// The question after a task, where it is to be asked and nobody has answered.
+    pub(super) fn ask_after(&self, task: &Task) -> Option<Ask> {
+        let node = self.graph.node(&task.node)?;
+        node.spec.asks.after.then_some(())?;
+        self.unanswered(task, "after", format!("go on after `{}`?", task.node))
+    }
+
+    fn unanswered(&self, task: &Task, when: &str, prompt: String) -> Option<Ask> {
+        let namespace = self.scope.namespace().child(&task.task);
+        let id = AskId::from(format_args!("{namespace}/{when}"));
+        if self.scope.fact(&Ask::answer_key(&id)).is_some() {
+            return None;
+        }
+        Some(Ask {
+            id,
+            node: task.node.clone(),
+            prompt,
+            subject: Subject::Interrupt {
+                options: Vec::new(),
+            },
+        })
+    }
+
+    /// The time, where somebody hears how long a task took.
+    fn watch(&self) -> Duration {
+        let run = self.scope.run();
+        if run.events.are_heard() {
+            run.clock.elapsed()
+        } else {
+            Duration::ZERO
+        }
+    }
+}
+
+/// The same for the same try of the same task.
+fn seed(task: &Task, number: u32) -> u64 {
+    let text = format!("{}#{number}", task.task);
+    let bytes = text.bytes();
+    // FNV-1a, <http://www.isthe.com/chongo/tech/comp/fnv/>.
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

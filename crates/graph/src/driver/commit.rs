@@ -1,0 +1,165 @@
+//! The end of a superstep: its writes become one checkpoint.
+
+use std::sync::Arc;
+
+use rustagents_core::{
+    event::Event,
+    ids::{NodeName, TaskId},
+    journal::{JournalError, kind},
+    message::Message,
+    scope::{Halt, Write},
+};
+
+use super::{Driver, end, refused, superstep::Superstep, unrecorded};
+use crate::{
+    graph::{Frame, OpenError, Outcome, Position},
+    node::NodeError,
+    record::{Checkpoint, Pending, Snapshot, Source},
+    schedule::ScheduleError,
+    state::{ChannelName, Delta, GraphState},
+};
+
+/// Where a finished superstep led.
+pub(super) enum Advanced<S: GraphState> {
+    To(Position<S>),
+    /// Its writes cannot be taken; nothing of them is recorded.
+    Refused(Position<S>, NodeName, NodeError),
+}
+
+/// What moves a chain on.
+pub(super) struct Move {
+    pub(super) source: Source,
+    /// How many supersteps are done then.
+    pub(super) step: u64,
+    pub(super) done: Vec<TaskId>,
+    pub(super) deltas: Vec<(ChannelName, Delta)>,
+    /// The messages in them that are no rows yet.
+    pub(super) messages: Vec<Arc<Message>>,
+}
+
+impl<S: GraphState> Driver<'_, S> {
+    /// Commits the step, and what closes the run where nothing follows.
+    pub(super) async fn advance(
+        &self,
+        mut at: Position<S>,
+        mut step: Superstep,
+        frame: &dyn Frame<S>,
+    ) -> Result<Advanced<S>, Halt> {
+        let tasks = std::mem::take(&mut at.pending.next);
+        let last = tasks.last().map(|task| task.node.clone());
+        let node = last.unwrap_or_else(|| NodeName::from(crate::START));
+        let reduced = self.graph.reduce(&at.state, &tasks, &mut step.writes);
+        let deltas = match reduced {
+            Ok(deltas) => deltas,
+            Err(error) => return Ok(Advanced::Refused(at, node, refused(&error))),
+        };
+        let moving = Move {
+            source: Source::Step,
+            step: at.step + 1,
+            done: tasks.iter().map(|task| task.task.clone()).collect(),
+            deltas,
+            messages: step.take_messages(),
+        };
+        let mut write = Write::new();
+        let moved = self.moved(&mut at, moving, &mut write, |state, before, number| {
+            self.graph
+                .follow(state, &tasks, &step.writes, before, number)
+        });
+        match moved {
+            Ok(()) => {}
+            Err(OpenError::Halt(halt)) => return Err(halt),
+            Err(OpenError::Input(error)) => {
+                return Ok(Advanced::Refused(at, node, refused(&error)));
+            }
+        }
+        if at.pending.next.is_empty() {
+            frame.close(&end(&at, Outcome::Completed), &mut write);
+        }
+        match self.record(write, &at).await.map_err(unrecorded) {
+            Ok(()) => Ok(Advanced::To(at)),
+            Err(NodeError::Halt(halt)) => Err(halt),
+            Err(error) => Ok(Advanced::Refused(at, node, error)),
+        }
+    }
+
+    /// Moves `at` on, and adds to `write` the checkpoint that says so. The same
+    /// `apply` that reads a log back; the state is changed in place, since no task
+    /// holds it any more.
+    ///
+    /// # Errors
+    /// [`OpenError::Input`]: `follow` found nothing that can be next.
+    pub(super) fn moved(
+        &self,
+        at: &mut Position<S>,
+        moving: Move,
+        write: &mut Write,
+        follow: impl FnOnce(&S, Pending, u64) -> Result<Pending, ScheduleError>,
+    ) -> Result<(), OpenError> {
+        let Move {
+            source,
+            step,
+            done,
+            mut deltas,
+            messages,
+        } = moving;
+        let find = &mut |id: &_| {
+            let fresh = messages.iter().find(|message| message.id == *id).cloned();
+            fresh.map_or_else(|| self.scope.message(id), Ok)
+        };
+        at.apply(&deltas, find).map_err(Halt::from)?;
+        let number = at.checkpoint + 1;
+        let before = std::mem::take(&mut at.pending);
+        let pending = follow(&at.state, before, number)?;
+        if self.graph.has_untracked {
+            deltas.retain(|(channel, _)| self.graph.is_tracked(channel));
+        }
+        let checkpoint = Checkpoint {
+            checkpoint: number,
+            step,
+            source,
+            from: None,
+            deltas,
+            done,
+            pending,
+        };
+        for message in messages {
+            write.message(message);
+        }
+        write.reaches(number);
+        let bytes = write.commit(kind::CHECKPOINT, &checkpoint);
+        at.checkpoint = number;
+        at.step = step;
+        at.pending = checkpoint.pending;
+        self.snapshot(at, bytes, write);
+        Ok(())
+    }
+
+    async fn record(&self, write: Write, at: &Position<S>) -> Result<(), JournalError> {
+        self.scope.append(write).await?;
+        self.scope.emit(|| Event::CheckpointSaved {
+            checkpoint: at.checkpoint,
+            is_durable: !self.scope.is_behind(),
+        });
+        Ok(())
+    }
+
+    /// Adds a snapshot of where a checkpoint of `bytes` led, if one is due.
+    fn snapshot(&self, at: &mut Position<S>, bytes: usize, write: &mut Write) {
+        let mut growth = at.growth;
+        growth.add(bytes);
+        let due = growth.due(|| {
+            let (messages, calls) = self.scope.minted();
+            Snapshot {
+                checkpoint: at.checkpoint,
+                at: None,
+                messages,
+                calls,
+                state: at.deltas(),
+            }
+        });
+        at.growth = growth;
+        if let Some(snapshot) = due {
+            write.commit(kind::SNAPSHOT, &snapshot);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Why writes or ways of a step cannot be taken.
+
+use rustagents_core::{
+    code::{Code, Coded},
+    ids::{NodeName, TaskId},
+};
+
+use crate::state::UpdateError;
+
+/// The most tasks of one superstep, with those of deferred nodes.
+pub const MAX_FAN_OUT: usize = 10_000;
+
+/// Why writes or routes of a step cannot be taken. Nothing of them is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScheduleError {
+    /// A write does not fit its channel.
+    #[error("node `{node}`: {source}")]
+    Update {
+        /// The node.
+        node: NodeName,
+        /// Why.
+        #[source]
+        source: UpdateError,
+    },
+    /// A reducer did not take a write.
+    #[error("node `{node}` wrote channel `{channel}`: {reason}")]
+    Refused {
+        /// The node.
+        node: NodeName,
+        /// The channel.
+        channel: String,
+        /// Why.
+        reason: String,
+    },
+    /// There is no such node any more.
+    #[error("there is no node `{node}`")]
+    NoNode {
+        /// The name.
+        node: NodeName,
+    },
+    /// A node with routes took none, or one that it does not have.
+    #[error("node `{node}` took {}, and has {}", taken.as_ref().map_or("no route".into(), |label| format!("route `{label}`")), known.join(", "))]
+    Route {
+        /// The node.
+        node: NodeName,
+        /// The label that it took.
+        taken: Option<String>,
+        /// The labels that it has.
+        known: Vec<String>,
+    },
+    /// A node went where it may not go, or nowhere though it should.
+    #[error("node `{node}` went {}, and {}", target.as_ref().map_or("nowhere".into(), |target| format!("to `{target}`")), if known.is_empty() { "has edges that say where it goes".into() } else { format!("may go to {}", known.join(", ")) })]
+    Goto {
+        /// The node.
+        node: NodeName,
+        /// Where it went.
+        target: Option<String>,
+        /// Where it may go.
+        known: Vec<String>,
+    },
+    /// A node sent the graph around it on, where there is none.
+    #[error("node `{node}` goes on in the graph around its own, and there is none")]
+    NoParent {
+        /// The node.
+        node: NodeName,
+    },
+    /// Two tasks wrote one overwrite channel.
+    #[error("tasks {} and {} both wrote channel `{channel}` in one step", tasks.0, tasks.1)]
+    ConcurrentUpdate {
+        /// The channel.
+        channel: String,
+        /// The tasks.
+        tasks: (TaskId, TaskId),
+    },
+    /// A step would have more than [`MAX_FAN_OUT`] tasks.
+    #[error("the next step would have {tasks} tasks, more than {MAX_FAN_OUT}")]
+    FanOut {
+        /// How many.
+        tasks: usize,
+    },
+}
+
+impl Coded for ScheduleError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Update { .. } | Self::Refused { .. } => Code::ValueForChannel,
+            Self::NoNode { .. } => Code::Incompatible,
+            Self::Route { .. } => Code::UnknownRoute,
+            Self::Goto { .. } | Self::NoParent { .. } => Code::Goto,
+            Self::ConcurrentUpdate { .. } => Code::ConcurrentUpdate,
+            Self::FanOut { .. } => Code::FanOut,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::ConcurrentUpdate { channel, .. } => Some(format!(
+                "make `{channel}` an append channel, or let one of the nodes write it"
+            )),
+            Self::Goto { node, .. } => Some(format!(
+                "declare with the builder where `{node}` may go, and go there"
+            )),
+            _ => None,
+        }
+    }
+}
