@@ -185,6 +185,14 @@ impl Namespace {
         }
     }
 
+    /// How many tasks lie in each other here; 0 at the root.
+    pub fn depth(&self) -> usize {
+        if self.is_root() {
+            return 0;
+        }
+        1 + self.0.matches('/').count()
+    }
+
     /// Whether this is the root.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()

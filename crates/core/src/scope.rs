@@ -102,6 +102,8 @@ pub struct Scope {
 pub struct Facts {
     shared: Arc<Shared>,
     namespace: Namespace,
+    /// The log as it was read again, where it was.
+    renewed: Option<Arc<ThreadLog>>,
 }
 
 impl fmt::Debug for Facts {
@@ -126,6 +128,10 @@ impl Facts {
             return self.shared.run.journal.append(batch).await.map(drop);
         }
         self.shared.recorder.append(batch, None).await
+    }
+
+    fn log(&self) -> &ThreadLog {
+        self.renewed.as_deref().unwrap_or(&self.shared.run.log)
     }
 
     fn chain(&self) -> Chain {
@@ -174,28 +180,57 @@ impl Scope {
             began: run.clock.elapsed(),
             run,
         };
-        Self::at(Arc::new(shared), Namespace::root())
+        Self::at(Facts {
+            shared: Arc::new(shared),
+            namespace: Namespace::root(),
+            renewed: None,
+        })
+    }
+
+    /// The same chain with the log as it is now, for trying again what this attempt
+    /// did and did not finish. Where nothing is recorded, there is nothing to read.
+    ///
+    /// Cancellation: a dropped call has at most made durable what was written.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn renewed(&self) -> Result<Self, JournalError> {
+        self.flush().await?;
+        let run = self.run();
+        let renewed = match run.durability {
+            Durability::None => None,
+            _ => Some(ThreadLog::load(&*run.journal, &run.thread, &run.branch).await?),
+        };
+        Ok(Self::at(Facts {
+            renewed: renewed.map(Arc::new),
+            ..self.facts.clone()
+        }))
     }
 
     /// The scope of the chain of `task` inside this one.
     #[must_use]
     pub fn child(&self, task: &TaskId) -> Self {
-        Self::at(
-            Arc::clone(&self.facts.shared),
-            self.facts.namespace.child(task),
-        )
+        Self::at(Facts {
+            namespace: self.facts.namespace.child(task),
+            ..self.facts.clone()
+        })
     }
 
-    fn at(shared: Arc<Shared>, namespace: Namespace) -> Self {
-        let log = &shared.run.log;
+    fn at(facts: Facts) -> Self {
+        let log = facts.log();
         let head = log
-            .commits(&shared.run.branch, &namespace)
+            .commits(&facts.shared.run.branch, &facts.namespace)
             .next_back()
             .map(|record| record.seq);
         Self {
-            facts: Facts { shared, namespace },
+            facts,
             head: Mutex::new(head),
         }
+    }
+
+    /// The log as it was when the attempt began, or when it was read again.
+    pub fn log(&self) -> &ThreadLog {
+        self.facts.log()
     }
 
     /// A writer of facts on this chain.
@@ -215,14 +250,13 @@ impl Scope {
 
     /// The commits of this chain from before the attempt, in order.
     pub fn commits(&self) -> impl DoubleEndedIterator<Item = &Record> {
-        self.run()
-            .log
+        self.log()
             .commits(&self.run().branch, &self.facts.namespace)
     }
 
     /// A fact from before the attempt.
     pub fn fact(&self, key: &FactKey) -> Option<&Record> {
-        self.run().log.fact(&self.run().branch, key)
+        self.log().fact(&self.run().branch, key)
     }
 
     /// The next call's id.
@@ -261,7 +295,7 @@ impl Scope {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let known = fresh.get(id).cloned();
-        known.map_or_else(|| self.run().log.message(id), Ok)
+        known.map_or_else(|| self.log().message(id), Ok)
     }
 
     /// How much driven time is left.

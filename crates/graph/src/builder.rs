@@ -15,6 +15,7 @@ use crate::{
     node::{Function, Node, NodeError, NodeOutput, TaskContext},
     policy::NodeSpec,
     state::{ChannelName, ChannelSpec, Fold, GraphState, Reducer, State},
+    subgraph::{Adapter, Shared},
     topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode},
 };
 
@@ -59,6 +60,8 @@ pub struct GraphBuilder<S: GraphState = State> {
     name: String,
     channels: Vec<ChannelSpec>,
     nodes: Vec<(String, Arc<dyn Node<S>>)>,
+    /// The graphs that run on the same state.
+    shared: Vec<(String, Graph<S>)>,
     specs: BTreeMap<String, NodeSpec>,
     defaults: NodeSpec,
     start: Vec<String>,
@@ -111,6 +114,7 @@ impl<S: GraphState> GraphBuilder<S> {
             name: name.into(),
             channels: S::declared(),
             nodes: Vec::new(),
+            shared: Vec::new(),
             specs: BTreeMap::new(),
             defaults: NodeSpec::new(),
             start: Vec::new(),
@@ -146,6 +150,33 @@ impl<S: GraphState> GraphBuilder<S> {
     pub fn shared_node(mut self, name: impl fmt::Display, node: Arc<dyn Node<S>>) -> Self {
         self.nodes.push((name.to_string(), node));
         self
+    }
+
+    /// Adds a node that runs a graph on the same state: it starts from what the
+    /// node sees, and what it changes in channels that both have is the node's
+    /// write. Other channels of the graph are its own.
+    #[must_use]
+    pub fn subgraph(mut self, name: impl fmt::Display, graph: Graph<S>) -> Self {
+        self.shared.push((name.to_string(), graph.clone()));
+        self.node(name, Shared(graph))
+    }
+
+    /// Adds a node that runs a graph on a state of its own: `into` makes its input,
+    /// and `back` what is written once it is done. Both must be pure functions.
+    #[must_use]
+    pub fn adapted<C: GraphState>(
+        self,
+        name: impl fmt::Display,
+        graph: Graph<C>,
+        into: impl Fn(&S, &TaskContext) -> C::Update + Send + Sync + 'static,
+        back: impl Fn(&C) -> S::Update + Send + Sync + 'static,
+    ) -> Self {
+        let adapter = Adapter {
+            graph,
+            into: Box::new(into),
+            back: Box::new(back),
+        };
+        self.node(name, adapter)
     }
 
     /// Says how a node is run.
@@ -432,7 +463,22 @@ impl<S: GraphState> GraphBuilder<S> {
         self.check_specs(&names, &mut faults);
         self.check_routes(&mut faults);
         self.check_ways(&mut faults);
+        self.check_shared(&mut faults);
         faults
+    }
+
+    fn check_shared(&self, faults: &mut Vec<GraphFault>) {
+        for (node, graph) in &self.shared {
+            for spec in graph.channels() {
+                let mut own = self.channels.iter();
+                if own.any(|own| own.name == spec.name && own.reducer != spec.reducer) {
+                    faults.push(GraphFault::SharedChannel {
+                        node: node.clone(),
+                        channel: spec.name.clone().into_owned(),
+                    });
+                }
+            }
+        }
     }
 
     fn check_names(&self, faults: &mut Vec<GraphFault>) {

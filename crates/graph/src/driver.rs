@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustagents_core::{
     budget::Resource,
     code::Coded,
-    ids::NodeName,
+    ids::{NodeName, TaskId},
     journal::{JournalError, kind},
     message::Message,
     scope::{Halt, Scope, Write},
@@ -19,7 +19,7 @@ use rustagents_core::{
 use crate::{
     graph::{Compiled, Frame, GraphEnd, OpenError, Outcome, Position},
     node::{NodeError, NodeFailure},
-    record::{Pending, Source},
+    record::{Pending, Source, Task},
     schedule::ScheduleError,
     state::{GraphState, Writes},
 };
@@ -114,8 +114,20 @@ impl<'a, S: GraphState> Driver<'a, S> {
         if at.step >= limit {
             return Some(Outcome::RecursionLimit { limit });
         }
+        if !self.scope.namespace().is_root() {
+            return None;
+        }
         let budget = &self.scope.run().budget;
         budget.take(Resource::Steps).err().map(Outcome::Budget)
+    }
+
+    /// The task's id, as people are told: with the tasks around it.
+    fn told(&self, task: &Task) -> TaskId {
+        let namespace = self.scope.namespace();
+        if namespace.is_root() {
+            return task.task.clone();
+        }
+        TaskId::from(namespace.child(&task.task).as_str())
     }
 
     /// The messages among `messages` that are no rows yet; an agent's are.
@@ -153,7 +165,9 @@ impl<'a, S: GraphState> Driver<'a, S> {
         frame: &dyn Frame<S>,
     ) -> Result<GraphEnd<S>, Halt> {
         let mut write = Write::new();
-        if let Outcome::Suspended(asks) = &outcome {
+        if let Outcome::Suspended(asks) = &outcome
+            && self.scope.namespace().is_root()
+        {
             for ask in asks.iter().filter(|ask| ask.call().is_none()) {
                 if self.scope.fact(&ask.key()).is_none() {
                     write.fact(ask.key(), kind::ASK, ask);
@@ -173,6 +187,7 @@ fn end<S: GraphState>(at: &Position<S>, outcome: Outcome) -> GraphEnd<S> {
         state: Arc::clone(&at.state),
         steps: at.step,
         parent: at.pending.parent.clone(),
+        gained: at.gained.clone().unwrap_or_default(),
     }
 }
 

@@ -184,6 +184,9 @@ pub struct Position<S: GraphState = State> {
     pub(crate) carried: State,
     /// What the log gained since the last snapshot.
     pub(crate) growth: Growth,
+    /// All changes since the begin, where somebody wants them. Such a chain has no
+    /// snapshots.
+    pub(crate) gained: Option<Vec<(ChannelName, Delta)>>,
 }
 
 impl<S: GraphState> Position<S> {
@@ -196,13 +199,15 @@ impl<S: GraphState> Position<S> {
             pending: Pending::default(),
             carried: State::default(),
             growth: Growth::default(),
+            gained: None,
         }
     }
 
     /// Where the chain of `scope` stands, when it began with `state`.
-    pub(crate) fn on(state: S, scope: &Scope) -> Result<Self, Halt> {
+    pub(crate) fn on(state: S, scope: &Scope, collects: bool) -> Result<Self, Halt> {
         let mut position = Self::new(state);
-        let find = &mut |id: &_| scope.run().log.message(id);
+        position.gained = collects.then(Vec::new);
+        let find = &mut |id: &_| scope.log().message(id);
         let mut known = 0;
         let newest = scope.commits().rfind(|record| record.is(kind::SNAPSHOT));
         if let Some(record) = newest {
@@ -242,6 +247,9 @@ impl<S: GraphState> Position<S> {
         deltas: &[(ChannelName, Delta)],
         find: &mut FindMessage<'_>,
     ) -> Result<(), JournalError> {
+        if let Some(gained) = &mut self.gained {
+            gained.extend_from_slice(deltas);
+        }
         let state = Arc::make_mut(&mut self.state);
         for (channel, delta) in deltas {
             if state.apply(channel, delta, find)? == Applied::Unknown {
@@ -270,6 +278,8 @@ pub struct GraphEnd<S: GraphState = State> {
     pub steps: u64,
     /// Where the graph around it goes on, where a node said so.
     pub parent: Option<Vec<Goto>>,
+    /// All changes since its begin, where somebody wants them.
+    pub(crate) gained: Vec<(ChannelName, Delta)>,
 }
 
 /// The outcome of a run of a graph.
@@ -362,7 +372,7 @@ impl<S: GraphState> Graph<S> {
     /// # Errors
     /// [`Halt`] where the records cannot be read.
     pub fn position(&self, scope: &Scope) -> Result<Position<S>, Halt> {
-        Position::on(self.empty_state(), scope)
+        Position::on(self.empty_state(), scope, false)
     }
 
     /// Where the chain of `scope` stands, for going on from there.

@@ -22,6 +22,7 @@ pub mod record;
 pub mod schedule;
 mod snapshot;
 pub mod state;
+pub mod subgraph;
 mod task;
 pub mod topology;
 

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::{
     record::{Goto, Task},
-    state::{ChannelName, GraphState, State, Update},
+    state::{ChannelName, GraphState, State, Update, Writes},
 };
 
 /// A node: runs once for each task, on the committed state of its step.
@@ -52,6 +52,8 @@ pub struct NodeOutput<S: GraphState = State> {
     pub parent: Option<Vec<Goto>>,
     /// Its last words, for people.
     pub summary: String,
+    /// What it writes beside, as it is recorded.
+    pub(crate) written: Writes,
 }
 
 impl<S: GraphState> Default for NodeOutput<S> {
@@ -83,6 +85,7 @@ impl<S: GraphState> NodeOutput<S> {
             goto: None,
             parent: None,
             summary: String::new(),
+            written: Writes::new(),
         }
     }
 

@@ -58,7 +58,9 @@ impl<S: GraphState> Compiled<S> {
         node: &NodeName,
         output: NodeOutput<S>,
     ) -> Result<Accepted, ScheduleError> {
-        let (mut write, messages) = Self::accept_writes(state, node, output.update.into())?;
+        let mut writes: Writes = output.update.into();
+        writes.merge(output.written);
+        let (mut write, messages) = Self::accept_writes(state, node, writes)?;
         write.route = output.route;
         write.goto = output.goto;
         write.parent = output.parent;

@@ -164,6 +164,13 @@ pub trait GraphState: Clone + fmt::Debug + Send + Sync + 'static {
     /// A state in which nothing was written.
     fn empty(channels: &[ChannelSpec]) -> Self;
 
+    /// The same state for a graph with these channels: what it has of them.
+    #[must_use]
+    fn adopted(&self, channels: &[ChannelSpec]) -> Self {
+        let _ = channels;
+        self.clone()
+    }
+
     /// Says whether a write fits its channel.
     ///
     /// # Errors

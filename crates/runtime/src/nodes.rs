@@ -64,11 +64,8 @@ impl AgentNode {
     }
 
     fn output(&self, end: AgentEnd, answer: String, label: Option<String>) -> NodeOutput {
-        let mut output = NodeOutput {
-            route: label,
-            summary: summary(&answer),
-            ..NodeOutput::new()
-        };
+        let mut output = NodeOutput::new().summary(summary(&answer));
+        output.route = label;
         if let Some(channel) = &self.output {
             output = output.write(channel.clone(), Update::Value(Value::String(answer)));
         } else if let Some(channel) = &self.conversation {
@@ -113,11 +110,8 @@ impl InterruptNode {
         let text = answer
             .as_str()
             .map_or_else(|| answer.to_string(), str::to_owned);
-        let output = NodeOutput {
-            route,
-            summary: summary(&text),
-            ..NodeOutput::new()
-        };
+        let mut output = NodeOutput::new().summary(summary(&text));
+        output.route = route;
         Ok(match &self.output {
             Some(channel) => output.write(channel.clone(), Update::Value(answer)),
             None => output,

@@ -136,7 +136,7 @@ impl Driver<'_> {
             let records = self.records(call, progress)?;
             match self.plan(call, &records) {
                 Plan::Done(message) => {
-                    let message = self.scope.run().log.message(&message)?;
+                    let message = self.scope.log().message(&message)?;
                     turn.results.push((call.id().clone(), message));
                     if let Some(failure) = records.failure {
                         turn.fail(at, call, failure);

@@ -78,7 +78,7 @@ impl Driver<'_> {
     }
 
     fn message(&self, id: &MessageId) -> Result<Arc<Message>, JournalError> {
-        self.scope.run().log.message(id)
+        self.scope.log().message(id)
     }
 
     /// What the turn's model call consumed, unless an action counted it already.

@@ -86,6 +86,14 @@ pub enum GraphFault {
         /// The label.
         label: String,
     },
+    /// A graph and one inside it take writes to a channel differently.
+    #[error("the graph in `{node}` has another reducer for channel `{channel}`")]
+    SharedChannel {
+        /// The node.
+        node: String,
+        /// The channel.
+        channel: String,
+    },
     /// A node has no edge, route, branch, command or join.
     #[error("`{node}` has no way on")]
     NoWayOn {

@@ -9,7 +9,7 @@ use rustagents_core::{
     event::Event,
     ids::AskId,
     journal::kind,
-    scope::{Halt, Write},
+    scope::{Halt, Scope, Write},
 };
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl<S: GraphState> Driver<'_, S> {
         let end = match self.graph.node(&task.node) {
             Some(node) if node.spec.is_plain() => {
                 self.started(task);
-                self.attempt(at, node, task, 1).await
+                self.attempt(at, node, task, self.scope).await
             }
             Some(node) => self.guarded(at, node, task).await,
             None => TaskEnd::Failed(NodeError::failed("the node does not exist")),
@@ -74,7 +74,7 @@ impl<S: GraphState> Driver<'_, S> {
     fn started(&self, task: &Task) {
         self.scope.emit(|| Event::NodeStarted {
             node: task.node.clone(),
-            task: task.task.clone(),
+            task: self.told(task),
         });
     }
 
@@ -85,9 +85,11 @@ impl<S: GraphState> Driver<'_, S> {
         }
         self.started(task);
         let mut number = self.failed_tries(task);
+        let mut renewed: Option<Scope> = None;
         loop {
             number += 1;
-            let ended = self.attempt(at, node, task, number).await;
+            let scope = renewed.as_ref().unwrap_or(self.scope);
+            let ended = self.attempt(at, node, task, scope).await;
             let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
                 return ended;
             };
@@ -103,6 +105,11 @@ impl<S: GraphState> Driver<'_, S> {
             if let Err(halt) = self.unless_cancelled(sleep).await {
                 return TaskEnd::Failed(halt.into());
             }
+            // Chains inside the task go on from what the failed try committed.
+            renewed = match self.scope.renewed().await {
+                Ok(scope) => Some(scope),
+                Err(error) => return TaskEnd::Failed(Halt::from(error).into()),
+            };
         }
     }
 
@@ -120,7 +127,7 @@ impl<S: GraphState> Driver<'_, S> {
         }
         self.scope.emit(|| Event::NodeFailed {
             node: task.node.clone(),
-            task: task.task.clone(),
+            task: self.told(task),
             message: failure.message.clone(),
         });
         let output = NodeOutput::default();
@@ -146,14 +153,13 @@ impl<S: GraphState> Driver<'_, S> {
         at: &Position<S>,
         node: &CompiledNode<S>,
         task: &Task,
-        number: u32,
+        scope: &Scope,
     ) -> TaskEnd<S> {
-        let context = TaskContext::new(self.scope, task);
+        let context = TaskContext::new(scope, task);
         let run = TaskFuture::new(&*node.node, Arc::clone(&at.state), context.clone());
         let Some(timeout) = node.spec.timeout else {
             return run.await;
         };
-        let _ = number;
         match select(run, Box::pin(self.too_long(timeout, &context))).await {
             Either::Left((ended, _)) => ended,
             Either::Right((failure, _)) => TaskEnd::Failed(NodeError::Failed(failure)),
@@ -214,7 +220,7 @@ impl<S: GraphState> Driver<'_, S> {
     async fn note_try(&self, task: &Task, number: u32, failure: &NodeFailure) -> Result<(), Halt> {
         self.scope.emit(|| Event::NodeRetried {
             node: task.node.clone(),
-            task: task.task.clone(),
+            task: self.told(task),
             tries: number,
             message: failure.message.clone(),
         });

@@ -125,7 +125,9 @@ impl<S: GraphState> Driver<'_, S> {
         for message in messages {
             write.message(message);
         }
-        write.reaches(number);
+        if self.scope.namespace().is_root() {
+            write.reaches(number);
+        }
         let bytes = write.commit(kind::CHECKPOINT, &checkpoint);
         at.checkpoint = number;
         at.step = step;
@@ -136,15 +138,20 @@ impl<S: GraphState> Driver<'_, S> {
 
     async fn record(&self, write: Write, at: &Position<S>) -> Result<(), JournalError> {
         self.scope.append(write).await?;
-        self.scope.emit(|| Event::CheckpointSaved {
-            checkpoint: at.checkpoint,
-            is_durable: !self.scope.is_behind(),
-        });
+        if self.scope.namespace().is_root() {
+            self.scope.emit(|| Event::CheckpointSaved {
+                checkpoint: at.checkpoint,
+                is_durable: !self.scope.is_behind(),
+            });
+        }
         Ok(())
     }
 
     /// Adds a snapshot of where a checkpoint of `bytes` led, if one is due.
     fn snapshot(&self, at: &mut Position<S>, bytes: usize, write: &mut Write) {
+        if at.gained.is_some() {
+            return;
+        }
         let mut growth = at.growth;
         growth.add(bytes);
         let due = growth.due(|| {

@@ -93,8 +93,4 @@ impl<'g> Queue<'g> {
             }
         }
     }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.open.len() == 0 && self.let_on.is_empty()
-    }
 }

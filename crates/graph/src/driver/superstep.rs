@@ -121,22 +121,19 @@ impl<S: GraphState> Driver<'_, S> {
         let mut running = FuturesUnordered::new();
         loop {
             self.begin(&mut step, at, &mut queue, &mut running).await;
+            self.keep(&mut step, at).await;
+            let Some(ended) = running.next().await else {
+                break;
+            };
+            queue.over(ended.index);
+            self.take(&mut step, at, ended);
             // What is over by now is kept together.
             while let Poll::Ready(Some(ended)) = futures::poll!(running.next()) {
                 queue.over(ended.index);
                 self.take(&mut step, at, ended);
             }
-            self.keep(&mut step, at).await;
             if step.halt.is_some() {
                 queue = Queue::default();
-            }
-            match running.next().await {
-                Some(ended) => {
-                    queue.over(ended.index);
-                    self.take(&mut step, at, ended);
-                }
-                None if queue.is_empty() => break,
-                None => {}
             }
         }
         self.keep(&mut step, at).await;
@@ -180,7 +177,7 @@ impl<S: GraphState> Driver<'_, S> {
     /// The writes of tasks that an earlier attempt finished.
     fn known_writes(&self, at: &Position<S>) -> Superstep {
         let mut step = Superstep::default();
-        if self.scope.run().log.is_empty() {
+        if self.scope.log().is_empty() {
             step.writes.resize(at.tasks().len(), None);
             return step;
         }
@@ -222,7 +219,7 @@ impl<S: GraphState> Driver<'_, S> {
             TaskEnd::Suspended(asks) => {
                 self.scope.emit(|| Event::NodeSuspended {
                     node: task.node.clone(),
-                    task: task.task.clone(),
+                    task: self.told(task),
                     asks: asks.clone(),
                 });
                 step.asks.extend(asks.into_iter().map(|ask| (index, ask)));
@@ -239,7 +236,7 @@ impl<S: GraphState> Driver<'_, S> {
         if !matches!(error, NodeError::Halt(_)) {
             self.scope.emit(|| Event::NodeFailed {
                 node: task.node.clone(),
-                task: task.task.clone(),
+                task: self.told(task),
                 message: error.to_string(),
             });
         }
@@ -270,7 +267,7 @@ impl<S: GraphState> Driver<'_, S> {
             .extend(self.ask_after(task).map(|ask| (index, ask)));
         self.scope.emit(|| Event::NodeCompleted {
             node: task.node.clone(),
-            task: task.task.clone(),
+            task: self.told(task),
             took,
             summary,
         });

@@ -238,6 +238,16 @@ impl GraphState for State {
         }
     }
 
+    fn adopted(&self, channels: &[ChannelSpec]) -> Self {
+        let mut adopted = Self::empty(channels);
+        for (name, channel) in &mut adopted.channels {
+            if let Some(mine) = self.channels.get(name) {
+                channel.content = mine.content.clone();
+            }
+        }
+        adopted
+    }
+
     fn check(&self, channel: &str, written: &Written) -> Result<(), UpdateError> {
         let Some(Channel { reducer, .. }) = self.channels.get(channel) else {
             return Err(UpdateError::UnknownChannel {

@@ -121,6 +121,11 @@ impl Writes {
         }
     }
 
+    /// Adds a write as it is recorded.
+    pub(crate) fn add(&mut self, channel: ChannelName, written: Written) {
+        self.channels.push((channel, written));
+    }
+
     /// Adds all of `other`, after what is there.
     pub fn merge(&mut self, other: Self) {
         self.channels.extend(other.channels);

@@ -1,0 +1,397 @@
+//! Graphs inside graphs.
+
+use std::sync::Arc;
+
+use rustagents_core::event::Event;
+use rustagents_graph::{
+    END, Graph, GraphBuilder, GraphFault, GraphState, NodeError, NodeOutput, NodeSpec, Outcome,
+    Reducer, State, TaskContext, Update, Writes,
+};
+use rustagents_store::{
+    MemoryJournal,
+    fault::{FaultJournal, FaultPoint, Side},
+};
+use rustagents_testkit::tool::World;
+use serde_json::{Value, json};
+
+use crate::{
+    bench::{Bench, asks, failure},
+    steps::{noting, seen},
+};
+
+fn builder(name: &str) -> GraphBuilder {
+    GraphBuilder::new(name)
+        .channel("seen", Reducer::Append)
+        .channel("sum", Reducer::Counter)
+        .channel("messages", Reducer::Messages)
+}
+
+fn adding(name: &'static str, world: &World) -> impl rustagents_graph::Node + use<> {
+    let world = world.clone();
+    rustagents_graph::node_fn(move |_, _| {
+        world.change(name);
+        async move {
+            Ok(NodeOutput::new()
+                .write("seen", Update::Value(name.into()))
+                .write("sum", Update::Value(json!(1))))
+        }
+    })
+}
+
+/// Two steps, and a question between them.
+fn child(world: &World) -> Graph {
+    builder("child")
+        .node("in", adding("in", world))
+        .function(
+            "ask",
+            |state: Arc<State>, context: TaskContext| async move {
+                let before = state.list("seen").len();
+                let answer = context.ask("?").await?;
+                Ok(NodeOutput::new().write("seen", Update::Value(json!([before, answer]))))
+            },
+        )
+        .node("out", adding("out", world))
+        .start(["in"])
+        .sequence(["in", "ask", "out", END])
+        .compile()
+        .unwrap()
+}
+
+fn parent(world: &World) -> Graph {
+    builder("parent")
+        .node("a", adding("a", world))
+        .subgraph("sub", child(world))
+        .node("b", adding("b", world))
+        .node("end", adding("end", world))
+        .start(["a"])
+        .edge("a", "sub")
+        .edge("a", "b")
+        .join(["sub", "b"], "end")
+        .finish("end")
+        .compile()
+        .unwrap()
+}
+
+async fn to_the_end(bench: &Bench, graph: &Graph) -> Option<(State, usize)> {
+    let mut asked = 0;
+    for _ in 0..9 {
+        let end = bench.attempt(graph).await.ok()?;
+        match &end.outcome {
+            Outcome::Suspended(asks) => {
+                for ask in asks {
+                    asked += 1;
+                    bench.try_answer(&ask.id, json!("yes")).await.ok()?;
+                }
+            }
+            Outcome::Completed => return Some(((*end.state).clone(), asked)),
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("no end after nine attempts");
+}
+
+#[tokio::test]
+async fn a_child_asks_through_its_parent_and_goes_on_alone() {
+    let (world, bench) = (World::new(), Bench::new());
+    let graph = parent(&world);
+    let end = bench.attempt(&graph).await.unwrap();
+    let asked = asks(&end);
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].id.as_str(), "sub:2.0/ask:2.0/1");
+    assert_eq!(world.changes(), ["a", "in", "b"]);
+    bench.answer(&asked[0].id, json!("yes")).await;
+    let end = bench.attempt(&graph).await.unwrap();
+    assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+    assert_eq!(
+        seen(&end.state),
+        [
+            json!("a"),
+            json!("in"),
+            json!([2, "yes"]),
+            json!("out"),
+            json!("b"),
+            json!("end")
+        ],
+        "what was there does not come twice"
+    );
+    assert_eq!(end.state.value("sum"), Some(&json!(5)));
+    assert_eq!(world.changes(), ["a", "in", "b", "out", "end"]);
+    let tasks = bench.events().into_iter().filter_map(|event| match event {
+        Event::NodeStarted { task, .. } => Some(task.to_string()),
+        _ => None,
+    });
+    assert_eq!(
+        tasks.collect::<Vec<_>>(),
+        ["sub:2.0", "sub:2.0/ask:2.0", "sub:2.0/out:3.0", "end:3.0"]
+    );
+}
+
+#[tokio::test]
+async fn a_crash_at_any_write_leads_to_the_same_state() {
+    let never = FaultPoint {
+        write: u64::MAX,
+        side: Side::Before,
+    };
+    let journal = FaultJournal::new(Arc::new(MemoryJournal::new()), never, || {});
+    let journal = Arc::new(journal);
+    let expected = to_the_end(&Bench::on(journal.clone()), &parent(&World::new())).await;
+    let (expected, _) = expected.unwrap();
+    assert!(journal.writes() > 9);
+    for write in 1..=journal.writes() {
+        for side in [Side::Before, Side::After] {
+            let inner = Arc::new(MemoryJournal::new());
+            let fault = FaultJournal::new(inner.clone(), FaultPoint { write, side }, || {});
+            let world = World::new();
+            let crashed = to_the_end(&Bench::on(Arc::new(fault)), &parent(&world)).await;
+            assert!(crashed.is_none());
+            let (state, _) = to_the_end(&Bench::on(inner), &parent(&world))
+                .await
+                .unwrap();
+            assert_eq!(state, expected, "write {write} {side:?}");
+            let most = 5 + 2; // both siblings were at work
+            let runs = world.changes();
+            assert!(runs.len() <= most, "write {write} {side:?}: {runs:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_adapter_maps_in_and_out_and_the_child_keeps_its_state_to_itself() {
+    let child = GraphBuilder::new("child")
+        .channel("number", Reducer::Overwrite)
+        .function("square", |state: Arc<State>, _| async move {
+            let number = state.value("number").and_then(Value::as_u64).unwrap_or(0);
+            Ok(NodeOutput::new().write("number", Update::Value(json!(number * number))))
+        })
+        .start(["square"])
+        .finish("square")
+        .compile()
+        .unwrap();
+    let into = |_: &State, context: &TaskContext| {
+        let mut writes = Writes::new();
+        let number = context.argument_json().cloned().unwrap_or(Value::Null);
+        writes.push("number", Update::Value(number));
+        writes
+    };
+    let back = |child: &State| {
+        let mut writes = Writes::new();
+        let number = child.value("number").cloned().unwrap_or(Value::Null);
+        writes.push("seen", Update::Value(number));
+        writes
+    };
+    let graph = builder("parent")
+        .function("plan", |_, _| async {
+            Ok(NodeOutput::new().send_each("each", [3, 4]))
+        })
+        .adapted("each", child, into, back)
+        .start(["plan"])
+        .commands("plan", ["each"])
+        .finish("each")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), [json!(9), json!(16)]);
+}
+
+#[tokio::test]
+async fn two_children_that_ask_are_answered_one_by_one() {
+    let world = World::new();
+    let graph = builder("parent")
+        .subgraph("one", child(&world))
+        .subgraph("two", child(&world))
+        .start(["one", "two"])
+        .finish("one")
+        .finish("two")
+        .compile()
+        .unwrap();
+    let bench = Bench::new();
+    let asked = asks(&bench.attempt(&graph).await.unwrap());
+    assert_eq!(asked.len(), 2);
+    bench.answer(&asked[1].id, json!("second")).await;
+    let left = asks(&bench.attempt(&graph).await.unwrap());
+    assert_eq!(left, asked[..1]);
+    assert_eq!(world.changes(), ["in", "in", "out"], "only one went on");
+    bench.answer(&asked[0].id, json!("first")).await;
+    let end = bench.attempt(&graph).await.unwrap();
+    assert_eq!(
+        seen(&end.state),
+        [
+            json!("in"),
+            json!([1, "first"]),
+            json!("out"),
+            json!("in"),
+            json!([1, "second"]),
+            json!("out")
+        ]
+    );
+    assert_eq!(world.changes().len(), 4);
+}
+
+/// A graph whose node sends the graph around it on.
+fn leaving(depth: usize) -> Graph {
+    let leave = |_, _| async {
+        Ok(NodeOutput::new()
+            .write("seen", Update::Value(json!("leave")))
+            .goto_parent("b"))
+    };
+    let inner = builder("inner")
+        .function("leave", leave)
+        .node("never", noting("never", &World::new()))
+        .start(["leave"])
+        .edge("leave", "never")
+        .finish("never")
+        .compile()
+        .unwrap();
+    assert_eq!(depth, 1);
+    builder("outer")
+        .subgraph("sub", inner)
+        .node("a", noting("a", &World::new()))
+        .node("b", noting("b", &World::new()))
+        .start(["sub"])
+        .commands("sub", ["a", "b"])
+        .finish("a")
+        .finish("b")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_node_can_send_the_graph_around_it_on() {
+    let end = Bench::new().attempt(&leaving(1)).await.unwrap();
+    assert_eq!(seen(&end.state), ["leave", "b"]);
+}
+
+#[tokio::test]
+async fn what_goes_wrong_in_a_child_is_told_with_its_place() {
+    let failing = |limit: u64| {
+        let child = builder("child")
+            .function("bad", move |_, _| async move {
+                if limit > 1 {
+                    return Err(NodeError::failed("no luck"));
+                }
+                Ok(NodeOutput::new())
+            })
+            .start(["bad"])
+            .edge("bad", "bad")
+            .recursion_limit(limit)
+            .compile()
+            .unwrap();
+        builder("parent")
+            .subgraph("sub", child)
+            .start(["sub"])
+            .finish("sub")
+            .compile()
+            .unwrap()
+    };
+    let end = Bench::new().attempt(&failing(9)).await.unwrap();
+    assert_eq!(
+        failure(&end),
+        "sub RAG0804: `bad` in graph `child`: no luck"
+    );
+    let end = Bench::new().attempt(&failing(1)).await.unwrap();
+    assert_eq!(
+        failure(&end),
+        "sub RAG0702: graph `child` took 1 steps and was not done"
+    );
+}
+
+#[tokio::test]
+async fn graphs_lie_in_each_other_only_so_deep() {
+    let mut graph = builder("g0")
+        .node("a", noting("a", &World::new()))
+        .start(["a"])
+        .finish("a")
+        .compile()
+        .unwrap();
+    for depth in 1..=16 {
+        graph = builder(&format!("g{depth}"))
+            .subgraph("sub", graph)
+            .start(["sub"])
+            .finish("sub")
+            .compile()
+            .unwrap();
+    }
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), ["a"]);
+    let deeper = builder("deeper")
+        .subgraph("sub", graph)
+        .start(["sub"])
+        .finish("sub")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&deeper).await.unwrap();
+    assert!(failure(&end).ends_with("graphs lie in each other more than 16 deep"));
+}
+
+#[tokio::test]
+async fn channels_of_the_child_alone_stay_its_own_and_other_reducers_are_a_fault() {
+    let child = |reducer: Reducer| {
+        GraphBuilder::new("child")
+            .channel("seen", reducer)
+            .channel("scratch", Reducer::Overwrite)
+            .function("a", |_, _| async {
+                Ok(NodeOutput::new()
+                    .write("scratch", Update::Value(json!("private")))
+                    .write("seen", Update::Value(json!("a"))))
+            })
+            .start(["a"])
+            .finish("a")
+            .compile()
+            .unwrap()
+    };
+    let parent = |reducer| {
+        builder("parent")
+            .subgraph("sub", child(reducer))
+            .start(["sub"])
+            .finish("sub")
+            .compile()
+    };
+    let end = Bench::new()
+        .attempt(&parent(Reducer::Append).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(seen(&end.state), ["a"]);
+    assert_eq!(end.state.to_json().get("scratch"), None);
+    let fault = GraphFault::SharedChannel {
+        node: "sub".into(),
+        channel: "seen".into(),
+    };
+    assert_eq!(parent(Reducer::Overwrite).unwrap_err().0, [fault]);
+}
+
+#[tokio::test]
+async fn a_failed_child_goes_on_where_it_stood_when_it_is_tried_again() {
+    let world = World::new();
+    let fails = Arc::new(std::sync::atomic::AtomicUsize::new(1));
+    let left = Arc::clone(&fails);
+    let child = builder("child")
+        .node("first", adding("first", &world))
+        .function("second", move |_, _| {
+            let fail = left.swap(0, std::sync::atomic::Ordering::SeqCst) > 0;
+            async move {
+                if fail {
+                    return Err(NodeError::failed("no luck"));
+                }
+                Ok(NodeOutput::new().write("seen", Update::Value(json!("second"))))
+            }
+        })
+        .start(["first"])
+        .sequence(["first", "second", END])
+        .compile()
+        .unwrap();
+    let retry = rustagents_graph::RetryPolicy::new().pause(std::time::Duration::ZERO, 1.0);
+    let graph = builder("parent")
+        .subgraph("sub", child)
+        .spec("sub", NodeSpec::new().retry(retry))
+        .start(["sub"])
+        .finish("sub")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), ["first", "second"]);
+    assert_eq!(
+        world.changes(),
+        ["first"],
+        "its first step was not taken again"
+    );
+}
