@@ -24,12 +24,13 @@ use crate::{
     state::{GraphState, Writes},
 };
 pub use activation::Failure;
-use commit::{Advanced, Move};
+use commit::Advanced;
+pub(crate) use commit::Move;
 use superstep::Stop;
 
 /// Drives one graph on one chain.
 pub(crate) struct Driver<'a, S: GraphState> {
-    graph: &'a Compiled<S>,
+    pub(crate) graph: &'a Compiled<S>,
     scope: &'a Scope,
 }
 
@@ -55,6 +56,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
         };
         let moving = Move {
             source: Source::Input,
+            from: None,
             step: 0,
             done: Vec::new(),
             deltas,
@@ -131,7 +133,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
     }
 
     /// The messages among `messages` that are no rows yet; an agent's are.
-    fn unrecorded(&self, mut messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+    pub(crate) fn unrecorded(&self, mut messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
         messages.retain(|message| !self.scope.is_recorded(&message.id));
         messages
     }

@@ -191,7 +191,7 @@ pub struct Position<S: GraphState = State> {
 
 impl<S: GraphState> Position<S> {
     /// Before anything.
-    fn new(state: S) -> Self {
+    pub(crate) fn new(state: S) -> Self {
         Self {
             state: Arc::new(state),
             checkpoint: 0,
@@ -340,6 +340,10 @@ impl<S: GraphState> fmt::Debug for Graph<S> {
 impl<S: GraphState> Graph<S> {
     pub(crate) fn new(compiled: Compiled<S>) -> Self {
         Self(Arc::new(compiled))
+    }
+
+    pub(crate) fn compiled(&self) -> &Compiled<S> {
+        &self.0
     }
 
     /// Its name.

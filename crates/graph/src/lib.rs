@@ -15,6 +15,7 @@
 
 pub mod builder;
 mod driver;
+pub mod edit;
 pub mod graph;
 pub mod node;
 pub mod policy;
@@ -28,6 +29,7 @@ pub mod topology;
 
 pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
 pub use driver::Failure;
+pub use edit::Edit;
 pub use graph::{Frame, Frameless, Graph, GraphEnd, Outcome, Position};
 pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
 pub use policy::{NodeSpec, RetryPolicy, Timeout};

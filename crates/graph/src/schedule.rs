@@ -256,6 +256,8 @@ struct Plan<'a, S: GraphState> {
     seen: Seen<'a>,
     /// How many tasks got an id.
     numbered: usize,
+    /// How many of the next tasks were there before.
+    kept: usize,
 }
 
 impl<'a, S: GraphState> Plan<'a, S> {
@@ -263,8 +265,8 @@ impl<'a, S: GraphState> Plan<'a, S> {
         Self {
             graph,
             checkpoint,
+            kept: before.next.len(),
             pending: Pending {
-                next: Vec::new(),
                 parent: None,
                 ..before
             },
@@ -287,11 +289,16 @@ impl<'a, S: GraphState> Plan<'a, S> {
         }
     }
 
+    /// The tasks that were there before.
+    fn kept(&self) -> &[Task] {
+        self.pending.next.get(..self.kept).unwrap_or_default()
+    }
+
     /// A node that runs once, however many lead to it.
     fn once(&mut self, node: &'a NodeName) {
         let waits = |task: &Task| task.node == *node && task.argument.is_none();
         let is_new = self.seen.insert(node);
-        if is_new && !self.pending.deferred.iter().any(waits) {
+        if is_new && !self.kept().iter().any(waits) && !self.pending.deferred.iter().any(waits) {
             self.task(node, None);
         }
     }

@@ -13,7 +13,11 @@ use rustagents_core::{
     message::Message,
     scope::{Halt, RunShared, Scope, Write},
 };
-use rustagents_graph::{Frame, Graph, GraphEnd, Outcome, Update, Writes};
+use rustagents_graph::{
+    Edit, Frame, Graph, GraphEnd, GraphState, Outcome, Position, State, Update, Writes,
+    graph::OpenError,
+    record::{Checkpoint, Snapshot},
+};
 use rustagents_store::MemoryJournal;
 use rustagents_testkit::{drive, events::EventLog};
 
@@ -87,11 +91,73 @@ impl Bench {
                     .open(&scope, at, input, Write::new())
                     .await
                     .map_err(|error| match error {
-                        rustagents_graph::graph::OpenError::Halt(halt) => halt,
+                        OpenError::Halt(halt) => halt,
                         other => panic!("{other}"),
                     })?;
         }
         graph.drive(&scope, at, &Closing).await
+    }
+
+    /// Claims the thread, and does `work` where the graph stands.
+    async fn at<T>(
+        &self,
+        graph: &Graph,
+        work: impl AsyncFnOnce(&Scope, Position) -> Result<T, OpenError>,
+    ) -> Result<T, OpenError> {
+        let claim = self.journal.claim(&Self::thread(), Owner::default()).await;
+        let claim = claim.map_err(Halt::from)?;
+        let scope = self.scope(&claim).await.map_err(Halt::from)?;
+        let at = graph.restore(&scope)?;
+        work(&scope, at).await
+    }
+
+    pub(crate) async fn edit(
+        &self,
+        graph: &Graph,
+        edits: Vec<Edit<State>>,
+    ) -> Result<Position, OpenError> {
+        self.at(graph, async |scope, at| {
+            graph.update(scope, at, edits, Write::new()).await
+        })
+        .await
+    }
+
+    /// Where the graph stood at a checkpoint, from the whole log.
+    pub(crate) async fn then(&self, graph: &Graph, number: u64) -> Position {
+        let log = self.log().await;
+        let mut state = graph.empty_state();
+        for record in log.records() {
+            if record.is(kind::SNAPSHOT) {
+                let snapshot: Snapshot = record.decode(kind::SNAPSHOT).unwrap();
+                state = graph.empty_state();
+                for (channel, delta) in &snapshot.state {
+                    state.change(channel, delta, |id| log.message(id)).unwrap();
+                }
+            }
+            if !record.is(kind::CHECKPOINT) {
+                continue;
+            }
+            let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT).unwrap();
+            for (channel, delta) in &checkpoint.deltas {
+                state.change(channel, delta, |id| log.message(id)).unwrap();
+            }
+            if checkpoint.checkpoint == number {
+                let find = &mut |id: &_| log.message(id);
+                return graph
+                    .position_at(checkpoint, &state.deltas(), find)
+                    .unwrap();
+            }
+        }
+        panic!("there is no checkpoint {number}");
+    }
+
+    pub(crate) async fn rewind(&self, graph: &Graph, to: u64) -> Position {
+        let then = self.then(graph, to).await;
+        self.at(graph, async |scope, at| {
+            graph.rewind(scope, &at, then, Write::new()).await
+        })
+        .await
+        .unwrap()
     }
 
     pub(crate) fn events(&self) -> Vec<Event> {

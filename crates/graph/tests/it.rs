@@ -17,5 +17,6 @@ mod policies;
 mod snapshots;
 mod steps;
 mod subgraphs;
+mod time;
 mod topology;
 mod ways;

@@ -27,14 +27,16 @@ pub(super) enum Advanced<S: GraphState> {
 }
 
 /// What moves a chain on.
-pub(super) struct Move {
-    pub(super) source: Source,
+pub(crate) struct Move {
+    pub(crate) source: Source,
+    /// The checkpoint that it goes back to, where it does.
+    pub(crate) from: Option<u64>,
     /// How many supersteps are done then.
-    pub(super) step: u64,
-    pub(super) done: Vec<TaskId>,
-    pub(super) deltas: Vec<(ChannelName, Delta)>,
+    pub(crate) step: u64,
+    pub(crate) done: Vec<TaskId>,
+    pub(crate) deltas: Vec<(ChannelName, Delta)>,
     /// The messages in them that are no rows yet.
-    pub(super) messages: Vec<Arc<Message>>,
+    pub(crate) messages: Vec<Arc<Message>>,
 }
 
 impl<S: GraphState> Driver<'_, S> {
@@ -55,6 +57,7 @@ impl<S: GraphState> Driver<'_, S> {
         };
         let moving = Move {
             source: Source::Step,
+            from: None,
             step: at.step + 1,
             done: tasks.iter().map(|task| task.task.clone()).collect(),
             deltas,
@@ -88,7 +91,7 @@ impl<S: GraphState> Driver<'_, S> {
     ///
     /// # Errors
     /// [`OpenError::Input`]: `follow` found nothing that can be next.
-    pub(super) fn moved(
+    pub(crate) fn moved(
         &self,
         at: &mut Position<S>,
         moving: Move,
@@ -97,6 +100,7 @@ impl<S: GraphState> Driver<'_, S> {
     ) -> Result<(), OpenError> {
         let Move {
             source,
+            from,
             step,
             done,
             mut deltas,
@@ -117,7 +121,7 @@ impl<S: GraphState> Driver<'_, S> {
             checkpoint: number,
             step,
             source,
-            from: None,
+            from,
             deltas,
             done,
             pending,
@@ -154,19 +158,22 @@ impl<S: GraphState> Driver<'_, S> {
         }
         let mut growth = at.growth;
         growth.add(bytes);
-        let due = growth.due(|| {
-            let (messages, calls) = self.scope.minted();
-            Snapshot {
-                checkpoint: at.checkpoint,
-                at: None,
-                messages,
-                calls,
-                state: at.deltas(),
-            }
-        });
+        let due = growth.due(|| self.whole(at));
         at.growth = growth;
         if let Some(snapshot) = due {
             write.commit(kind::SNAPSHOT, &snapshot);
+        }
+    }
+
+    /// The state as a snapshot.
+    pub(crate) fn whole(&self, at: &Position<S>) -> Snapshot {
+        let (messages, calls) = self.scope.minted();
+        Snapshot {
+            checkpoint: at.checkpoint,
+            at: None,
+            messages,
+            calls,
+            state: at.deltas(),
         }
     }
 }

@@ -1,0 +1,220 @@
+//! Changing where a graph stands, from outside: updates of its state, and going
+//! back to an earlier checkpoint. Records are only ever added.
+
+use rustagents_core::{
+    ids::{NodeName, TaskId},
+    journal::kind,
+    scope::{Halt, Scope, Write},
+};
+
+use crate::{
+    builder::END,
+    driver::{Driver, Move},
+    graph::{Compiled, Graph, OpenError, Position},
+    node::NodeOutput,
+    record::{Checkpoint, Pending, Source, Task, TaskWrite},
+    schedule::{Accepted, ScheduleError},
+    snapshot::Growth,
+    state::{ChannelName, Delta, FindMessage, GraphState},
+};
+
+/// A change of the state from outside.
+#[derive(Debug)]
+pub struct Edit<S: GraphState> {
+    output: NodeOutput<S>,
+    actor: Option<NodeName>,
+}
+
+impl<S: GraphState> Edit<S> {
+    /// Writes `update`; what is pending stays pending, with its ids, so that what
+    /// was recorded of it is found again.
+    pub fn new(update: S::Update) -> Self {
+        Self {
+            output: NodeOutput::of(update),
+            actor: None,
+        }
+    }
+
+    /// Acts as if `node` had run and given back `output`: its pending tasks are
+    /// done, and what follows it is pending beside what else is. As [`END`]: nothing
+    /// is pending any more.
+    pub fn as_node(node: impl Into<NodeName>, output: NodeOutput<S>) -> Self {
+        Self {
+            output,
+            actor: Some(node.into()),
+        }
+    }
+}
+
+impl<S: GraphState> Graph<S> {
+    /// Where the graph stood at `checkpoint`, whose state `state` makes of an empty
+    /// one; `find` knows the messages.
+    ///
+    /// # Errors
+    /// [`Halt`]: a change does not fit its channel, or a message is not known.
+    pub fn position_at(
+        &self,
+        checkpoint: Checkpoint,
+        state: &[(ChannelName, Delta)],
+        find: &mut FindMessage<'_>,
+    ) -> Result<Position<S>, Halt> {
+        let mut position = Position::new(self.empty_state());
+        position.apply(state, find)?;
+        position.checkpoint = checkpoint.checkpoint;
+        position.step = checkpoint.step;
+        position.pending = checkpoint.pending;
+        Ok(position)
+    }
+
+    /// Changes the state of the chain of `scope`, one checkpoint for each of
+    /// `edits`, all of them or none, together with the records in `opening`.
+    ///
+    /// # Errors
+    /// [`OpenError`]: an edit does not fit the graph; nothing is recorded then.
+    pub async fn update(
+        &self,
+        scope: &Scope,
+        mut at: Position<S>,
+        edits: Vec<Edit<S>>,
+        mut opening: Write,
+    ) -> Result<Position<S>, OpenError> {
+        let driver = Driver::new(self.compiled(), scope);
+        for edit in edits {
+            driver.edit(&mut at, edit, &mut opening)?;
+        }
+        scope.append(opening).await.map_err(Halt::from)?;
+        Ok(at)
+    }
+
+    /// Goes back to `then`, an earlier position of the same chain, whose last
+    /// position is `at`: adds a checkpoint with the state and the tasks of `then`,
+    /// together with the records in `opening`. The tasks get ids of their own, so
+    /// that nothing that was recorded of them is found again: all of it runs anew.
+    ///
+    /// # Errors
+    /// [`OpenError`]; nothing is recorded then.
+    pub async fn rewind(
+        &self,
+        scope: &Scope,
+        at: &Position<S>,
+        then: Position<S>,
+        mut opening: Write,
+    ) -> Result<Position<S>, OpenError> {
+        self.check_fits(&then.pending)?;
+        let driver = Driver::new(self.compiled(), scope);
+        let rewound = driver.rewind(at, then, &mut opening)?;
+        scope.append(opening).await.map_err(Halt::from)?;
+        Ok(rewound)
+    }
+}
+
+impl<S: GraphState> Driver<'_, S> {
+    fn edit(
+        &self,
+        at: &mut Position<S>,
+        edit: Edit<S>,
+        write: &mut Write,
+    ) -> Result<(), OpenError> {
+        let Edit { output, actor } = edit;
+        let node = actor.clone().unwrap_or_else(|| NodeName::from("update"));
+        let done = Task {
+            task: TaskId::derive(&node, at.checkpoint + 1, 0),
+            node: node.clone(),
+            argument: None,
+        };
+        let acts = actor.filter(|node| node.as_str() != END);
+        let (accepted, messages): Accepted = match &acts {
+            Some(node) => self.graph.accept(&at.state, node, output)?,
+            None => Compiled::<S>::accept_writes(&*at.state, &node, output.update.into())?,
+        };
+        let ends = node.as_str() == END;
+        let mut accepted = [Some(accepted)];
+        let tasks = [done];
+        let deltas = self.graph.reduce(&at.state, &tasks, &mut accepted)?;
+        let moving = Move {
+            source: Source::Update,
+            from: None,
+            step: at.step,
+            done: done_by(&tasks, acts.is_some()),
+            deltas,
+            messages: self.unrecorded(messages),
+        };
+        self.moved(at, moving, write, |state, before, number| {
+            self.after(
+                state,
+                before,
+                number,
+                (&tasks, &accepted),
+                acts.is_some(),
+                ends,
+            )
+        })
+    }
+
+    /// What is pending after an edit.
+    fn after(
+        &self,
+        state: &S,
+        before: Pending,
+        number: u64,
+        (tasks, writes): (&[Task], &[Option<TaskWrite>]),
+        acts: bool,
+        ends: bool,
+    ) -> Result<Pending, ScheduleError> {
+        if ends {
+            return Ok(Pending::default());
+        }
+        if !acts {
+            return Ok(before);
+        }
+        let mut kept = before;
+        for task in tasks {
+            kept.next.retain(|pending| pending.node != task.node);
+            kept.deferred.retain(|pending| pending.node != task.node);
+        }
+        self.graph.follow(state, tasks, writes, kept, number)
+    }
+
+    fn rewind(
+        &self,
+        at: &Position<S>,
+        then: Position<S>,
+        write: &mut Write,
+    ) -> Result<Position<S>, OpenError> {
+        let from = then.checkpoint;
+        let mut rewound = Position {
+            checkpoint: at.checkpoint,
+            growth: Growth::default(),
+            ..then
+        };
+        let moving = Move {
+            source: Source::Fork,
+            from: Some(from),
+            step: rewound.step,
+            done: Vec::new(),
+            deltas: Vec::new(),
+            messages: Vec::new(),
+        };
+        self.moved(&mut rewound, moving, write, |_, before, number| {
+            Ok(renamed(before, number))
+        })?;
+        let bytes = write.commit(kind::SNAPSHOT, &self.whole(&rewound));
+        rewound.growth = Growth::after_snapshot(bytes);
+        Ok(rewound)
+    }
+}
+
+/// The tasks that an edit counts as done.
+fn done_by(tasks: &[Task], acts: bool) -> Vec<TaskId> {
+    let done = tasks.iter().filter(|_| acts);
+    done.map(|task| task.task.clone()).collect()
+}
+
+/// The same tasks with ids of checkpoint `number`.
+fn renamed(mut pending: Pending, number: u64) -> Pending {
+    let tasks = pending.next.iter_mut().chain(&mut pending.deferred);
+    for (index, task) in tasks.enumerate() {
+        task.task = TaskId::derive(&task.node, number, index);
+    }
+    pending
+}
