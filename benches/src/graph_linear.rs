@@ -4,101 +4,78 @@
 //! SQLite it is one prepared insert and its commit per step, with the same
 //! durability (write-ahead log, `synchronous = FULL`).
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use futures::future::BoxFuture;
-use rustagents_core::{
-    CancellationToken,
-    budget::{Budget, Limits, Spent},
-    event::Events,
-    ids::{Branch, RunId, ThreadId},
-    journal::{Journal, Owner},
-    log::ThreadLog,
-    scope::{RunShared, Scope, Write},
-};
-use rustagents_graph::{
-    END, Frame, Graph, GraphBuilder, GraphEnd, NodeOutput, Outcome, Reducer, Update, Writes,
-    node_fn,
-};
-use rustagents_runtime::host::SystemClock;
-use rustagents_store::MemoryJournal;
-use rustagents_store_sqlite::SqliteJournal;
+use rustagents_graph::{END, Graph, GraphBuilder, NodeOutput, Reducer, Update};
 
-use crate::row::{self, Side, Sides};
+use crate::{
+    drive::{self, Journals, Place},
+    row::{self, Side, Sides},
+};
 
 const IN_MEMORY: u32 = 1_000;
 const ON_DISK: u32 = 200;
 
-struct NoFrame;
-
-impl Frame for NoFrame {
-    fn close(&self, _: &GraphEnd, _: &mut Write) {}
+pub(crate) fn nowhere(measure: &mut dyn FnMut(Sides<'_>)) {
+    in_memory(Place::Nowhere, measure);
 }
 
 pub(crate) fn memory(measure: &mut dyn FnMut(Sides<'_>)) {
+    in_memory(Place::Memory, measure);
+}
+
+fn in_memory(place: Place, measure: &mut dyn FnMut(Sides<'_>)) {
     let runtime = row::runtime();
     let graph = line(IN_MEMORY);
-    let ours = Side {
-        units: IN_MEMORY,
-        work: Box::new(|| runtime.block_on(run(&graph, Arc::new(MemoryJournal::new()), IN_MEMORY))),
-    };
-    let limit = Side {
-        units: IN_MEMORY,
-        work: Box::new(|| runtime.block_on(by_hand())),
-    };
+    let mut journals = Journals::new(place);
     measure(Sides {
         unit: "us/step",
-        ours,
-        limit,
+        ours: Side {
+            units: IN_MEMORY,
+            work: Box::new(|| runtime.block_on(run(&graph, &mut journals, IN_MEMORY))),
+        },
+        limit: Side {
+            units: IN_MEMORY,
+            work: Box::new(|| runtime.block_on(by_hand())),
+        },
     });
 }
 
 pub(crate) fn sqlite(measure: &mut dyn FnMut(Sides<'_>)) {
     let runtime = row::runtime();
     let graph = line(ON_DISK);
-    let folder = tempfile::tempdir().unwrap();
-    let mut number = 0;
-    let mut fresh = || {
-        number += 1;
-        folder.path().join(format!("ours-{number}.db"))
-    };
-    let ours = Side {
-        units: ON_DISK,
-        work: Box::new(move || {
-            let journal = SqliteJournal::open(fresh()).unwrap();
-            runtime.block_on(run(&graph, Arc::new(journal), ON_DISK));
-        }),
-    };
-    let mut number = 0;
-    let limit = Side {
-        units: ON_DISK,
-        work: Box::new(|| {
-            number += 1;
-            insert_by_hand(&folder.path().join(format!("hand-{number}.db")));
-        }),
-    };
+    let (mut journals, mut files) = (Journals::new(Place::Sqlite), Journals::new(Place::Sqlite));
     measure(Sides {
         unit: "us/step",
-        ours,
-        limit,
+        ours: Side {
+            units: ON_DISK,
+            work: Box::new(|| runtime.block_on(run(&graph, &mut journals, ON_DISK))),
+        },
+        limit: Side {
+            units: ON_DISK,
+            work: Box::new(|| insert_by_hand(&files.file(), ON_DISK)),
+        },
     });
 }
 
-fn line(steps: u32) -> Graph {
+/// A graph of `steps` nodes, one after the other.
+pub(crate) fn line(steps: u32) -> Graph {
     let mut builder = GraphBuilder::new("line")
         .channel("seen", Reducer::Append)
         .start(["n0"]);
     for step in 0..steps {
-        let add =
-            node_fn(|_, _| async { Ok(NodeOutput::new().write("seen", Update::Value(1.into()))) });
         let next = if step + 1 == steps {
             END.to_owned()
         } else {
             format!("n{}", step + 1)
         };
+        let name = format!("n{step}");
         builder = builder
-            .node(format!("n{step}"), add)
-            .edge(format!("n{step}"), next);
+            .function(&name, |_, _| async {
+                Ok(NodeOutput::new().write("seen", Update::Value(1.into())))
+            })
+            .edge(name, next);
     }
     builder
         .recursion_limit(u64::from(steps) + 1)
@@ -106,36 +83,8 @@ fn line(steps: u32) -> Graph {
         .unwrap()
 }
 
-async fn run(graph: &Graph, journal: Arc<dyn Journal>, steps: u32) {
-    let thread = ThreadId::new("bench").unwrap();
-    let claim = journal.claim(&thread, Owner::default()).await.unwrap();
-    let limits = Limits {
-        steps: u64::from(steps) + 1,
-        ..Limits::default()
-    };
-    let scope = Scope::root(RunShared {
-        journal,
-        thread,
-        branch: Branch::main(),
-        epoch: claim.epoch,
-        run: RunId::from("bench"),
-        attempt: 1,
-        input: None,
-        log: ThreadLog::default(),
-        budget: Budget::resumed(limits, Spent::default()),
-        events: Events::default(),
-        clock: Arc::new(SystemClock::new()),
-        durability: rustagents_core::recorder::Durability::Sync,
-        cancel: CancellationToken::new(),
-        drain: CancellationToken::new(),
-    });
-    let at = graph.position(&scope).unwrap();
-    let at = graph
-        .open(&scope, at, Writes::new(), Write::new())
-        .await
-        .unwrap();
-    let end = Box::pin(graph.drive(&scope, at, &NoFrame)).await.unwrap();
-    assert!(matches!(end.outcome, Outcome::Completed));
+async fn run(graph: &Graph, journals: &mut Journals, steps: u32) {
+    let end = drive::run(graph, journals, 0).await;
     assert_eq!(end.state.list("seen").len(), steps as usize);
 }
 
@@ -151,7 +100,8 @@ async fn by_hand() {
     assert_eq!(seen.len(), IN_MEMORY as usize);
 }
 
-fn insert_by_hand(path: &Path) {
+/// Inserts `steps` rows, each durable before the next.
+pub(crate) fn insert_by_hand(path: &Path, steps: u32) {
     let connection = rusqlite::Connection::open(path).unwrap();
     connection
         .execute_batch(
@@ -162,7 +112,7 @@ fn insert_by_hand(path: &Path) {
     let mut insert = connection
         .prepare("INSERT INTO steps VALUES(1, ?1, ?2)")
         .unwrap();
-    for step in 0..ON_DISK {
+    for step in 0..steps {
         let body = format!(r#"{{"step":{step},"deltas":[["seen",{{"append":[1]}}]]}}"#);
         insert
             .execute(rusqlite::params![step, body.as_bytes()])
@@ -178,9 +128,8 @@ mod tests {
     fn allocations(steps: u32) -> u64 {
         let graph = line(steps);
         let runtime = row::runtime();
-        row::allocations(|| {
-            runtime.block_on(run(&graph, Arc::new(MemoryJournal::new()), steps));
-        })
+        let mut journals = Journals::new(Place::Memory);
+        row::allocations(|| runtime.block_on(run(&graph, &mut journals, steps)))
     }
 
     #[test]

@@ -11,7 +11,11 @@
 )]
 
 mod agent_hop;
+mod drive;
+mod graph_fanout;
+mod graph_large_state;
 mod graph_linear;
+mod graph_loop;
 pub mod journal;
 mod row;
 
@@ -25,6 +29,16 @@ pub const SCENARIOS: &[(&str, Make)] = &[
     ("agent-hop/1", |measure| agent_hop::sides(1, measure)),
     ("agent-hop/10", |measure| agent_hop::sides(10, measure)),
     ("agent-hop/100", |measure| agent_hop::sides(100, measure)),
+    ("graph-linear/nowhere", graph_linear::nowhere),
     ("graph-linear/memory", graph_linear::memory),
     ("graph-linear/sqlite", graph_linear::sqlite),
+    ("graph-loop/nowhere", graph_loop::nowhere),
+    ("graph-loop/memory", graph_loop::memory),
+    ("graph-loop/sqlite", graph_loop::sqlite),
+    ("graph-fanout/nowhere", graph_fanout::nowhere),
+    ("graph-fanout/memory", graph_fanout::memory),
+    ("graph-fanout/sqlite", graph_fanout::sqlite),
+    ("graph-large-state/nowhere", graph_large_state::nowhere),
+    ("graph-large-state/memory", graph_large_state::memory),
+    ("graph-large-state/sqlite", graph_large_state::sqlite),
 ];

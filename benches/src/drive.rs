@@ -1,0 +1,103 @@
+//! Drives a graph once, on a thread of its own.
+
+use std::{path::PathBuf, sync::Arc};
+
+use rustagents_core::{
+    CancellationToken,
+    budget::{Budget, Limits, Spent},
+    event::Events,
+    ids::{Branch, RunId, ThreadId},
+    journal::{Journal, Owner},
+    log::ThreadLog,
+    message::Message,
+    recorder::Durability,
+    scope::{RunShared, Scope, Write},
+};
+use rustagents_graph::{Frameless, Graph, GraphEnd, Outcome, Update, Writes};
+use rustagents_runtime::host::SystemClock;
+use rustagents_store::MemoryJournal;
+use rustagents_store_sqlite::SqliteJournal;
+use tempfile::TempDir;
+
+/// Where runs are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere.
+    Nowhere,
+    /// In the journal in memory, which takes each batch before the run goes on.
+    Memory,
+    /// In SQLite, `synchronous = FULL`.
+    Sqlite,
+}
+
+/// Makes a journal for each run.
+pub(crate) struct Journals {
+    place: Place,
+    folder: TempDir,
+    made: u32,
+}
+
+impl Journals {
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            place,
+            folder: tempfile::tempdir().unwrap(),
+            made: 0,
+        }
+    }
+
+    /// A file that does not exist.
+    pub(crate) fn file(&mut self) -> PathBuf {
+        self.made += 1;
+        self.folder.path().join(format!("{}.db", self.made))
+    }
+
+    fn next(&mut self) -> (Arc<dyn Journal>, Durability) {
+        match self.place {
+            Place::Nowhere => (Arc::new(MemoryJournal::new()), Durability::None),
+            Place::Memory => (Arc::new(MemoryJournal::new()), Durability::Sync),
+            Place::Sqlite => {
+                let journal = SqliteJournal::open(self.file()).unwrap();
+                (Arc::new(journal), Durability::Sync)
+            }
+        }
+    }
+}
+
+/// Runs `graph` to its end, on `messages` in its channel of that name.
+pub(crate) async fn run(graph: &Graph, journals: &mut Journals, messages: usize) -> GraphEnd {
+    let (journal, durability) = journals.next();
+    let thread = ThreadId::new("bench").unwrap();
+    let claim = journal.claim(&thread, Owner::default()).await.unwrap();
+    let limits = Limits {
+        steps: u64::MAX,
+        ..Limits::default()
+    };
+    let scope = Scope::root(RunShared {
+        journal,
+        thread,
+        branch: Branch::main(),
+        epoch: claim.epoch,
+        run: RunId::from("bench"),
+        attempt: 1,
+        input: None,
+        log: ThreadLog::default(),
+        budget: Budget::resumed(limits, Spent::default()),
+        events: Events::default(),
+        clock: Arc::new(SystemClock::new()),
+        durability,
+        cancel: CancellationToken::new(),
+        drain: CancellationToken::new(),
+    });
+    let at = graph.position(&scope).unwrap();
+    let mut input = Writes::new();
+    if messages > 0 {
+        let one = |_| Arc::new(Message::user(scope.mint_message(), "hello"));
+        let messages = (0..messages).map(one).collect();
+        input.push("messages", Update::Messages(messages));
+    }
+    let at = graph.open(&scope, at, input, Write::new()).await.unwrap();
+    let end = Box::pin(graph.drive(&scope, at, &Frameless)).await.unwrap();
+    assert!(matches!(end.outcome, Outcome::Completed));
+    end
+}
