@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use rustagents_core::{
     event::Event,
-    ids::{NodeName, TaskId},
+    ids::{MessageId, NodeName, TaskId},
     journal::{JournalError, kind},
     message::Message,
     scope::{Halt, Write},
@@ -37,6 +38,31 @@ pub(crate) struct Move {
     pub(crate) deltas: Vec<(ChannelName, Delta)>,
     /// The messages in them that are no rows yet.
     pub(crate) messages: Vec<Arc<Message>>,
+}
+
+/// How many messages are compared one by one before a map pays.
+const FEW: usize = 16;
+
+/// Messages that are no rows yet.
+struct Fresh<'m> {
+    few: &'m [Arc<Message>],
+    many: HashMap<&'m MessageId, &'m Arc<Message>>,
+}
+
+impl<'m> Fresh<'m> {
+    fn of(messages: &'m [Arc<Message>]) -> Self {
+        let (few, rest) = messages.split_at(messages.len().min(FEW));
+        let many = rest.iter().map(|message| (&message.id, message));
+        Self {
+            few,
+            many: many.collect(),
+        }
+    }
+
+    fn find(&self, id: &MessageId) -> Option<Arc<Message>> {
+        let few = self.few.iter().find(|message| message.id == *id);
+        few.or_else(|| self.many.get(id).copied()).cloned()
+    }
 }
 
 impl<S: GraphState> Driver<'_, S> {
@@ -106,10 +132,8 @@ impl<S: GraphState> Driver<'_, S> {
             mut deltas,
             messages,
         } = moving;
-        let find = &mut |id: &_| {
-            let fresh = messages.iter().find(|message| message.id == *id).cloned();
-            fresh.map_or_else(|| self.scope.message(id), Ok)
-        };
+        let fresh = Fresh::of(&messages);
+        let find = &mut |id: &_| fresh.find(id).map_or_else(|| self.scope.message(id), Ok);
         at.apply(&deltas, find).map_err(Halt::from)?;
         let number = at.checkpoint + 1;
         let before = std::mem::take(&mut at.pending);
