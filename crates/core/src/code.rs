@@ -145,8 +145,8 @@ codes! {
     GraphInvalid = "RAG0803", "The graph cannot be compiled";
     NodeFailed = "RAG0804", "A node failed";
     FanOut = "RAG0805", "Too many tasks in one step";
-    Goto = "RAG0811", "A node went where it may not go";
-    NodeTimeout = "RAG0812", "A node took too long";
+    Goto = "RAG0815", "A node went where it may not go";
+    NodeTimeout = "RAG0816", "A node took too long";
 
     Cancelled = "RAG0901", "The work was cancelled";
     Internal = "RAG0999", "An internal promise was broken";

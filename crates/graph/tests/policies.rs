@@ -152,15 +152,15 @@ async fn a_node_that_takes_too_long_fails_and_one_that_is_alive_goes_on() {
     );
     assert_eq!(
         failed(true, run).await,
-        "a RAG0812: the node took more than 50000 ms"
+        "a RAG0816: the node took more than 50000 ms"
     );
     assert_eq!(
         failed(false, idle).await,
-        "a RAG0812: the node was idle for more than 15000 ms"
+        "a RAG0816: the node was idle for more than 15000 ms"
     );
     assert_eq!(
         failed(true, idle.and(run)).await,
-        "a RAG0812: the node took more than 50000 ms"
+        "a RAG0816: the node took more than 50000 ms"
     );
     let end = Bench::new().attempt(&waiting(true, idle)).await.unwrap();
     assert_eq!(seen(&end.state), ["a"]);

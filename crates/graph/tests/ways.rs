@@ -315,23 +315,23 @@ async fn a_command_to_elsewhere_or_of_a_node_with_edges_is_refused() {
     };
     assert_eq!(
         failed(commanding(|| NodeOutput::new().goto("b"), true)).await,
-        "go RAG0811: node `go` went to `b`, and may go to a, END"
+        "go RAG0815: node `go` went to `b`, and may go to a, END"
     );
     assert_eq!(
         failed(commanding(|| NodeOutput::new().goto("START"), true)).await,
-        "go RAG0811: node `go` went to `START`, and may go to a, END"
+        "go RAG0815: node `go` went to `START`, and may go to a, END"
     );
     assert_eq!(
         failed(commanding(NodeOutput::new, true)).await,
-        "go RAG0811: node `go` went nowhere, and may go to a, END"
+        "go RAG0815: node `go` went nowhere, and may go to a, END"
     );
     assert_eq!(
         failed(commanding(|| NodeOutput::new().goto("a"), false)).await,
-        "go RAG0811: node `go` went to `a`, and has edges that say where it goes"
+        "go RAG0815: node `go` went to `a`, and has edges that say where it goes"
     );
     assert_eq!(
         failed(commanding(|| NodeOutput::new().goto_parent("a"), false)).await,
-        "go RAG0811: node `go` goes on in the graph around its own, and there is none"
+        "go RAG0815: node `go` goes on in the graph around its own, and there is none"
     );
     assert_eq!(
         order(&commanding(|| NodeOutput::new().goto(END), true)).await,
