@@ -32,6 +32,8 @@ pub enum Subject {
     Approval(CallSubject),
     /// Did this call take effect? Its outcome was lost.
     InDoubt(CallSubject),
+    /// Did this step of a node take effect? Its outcome was lost.
+    StepInDoubt(StepSubject),
     /// A question of the node itself.
     Interrupt {
         /// The only answers, as text; none allows any JSON.
@@ -55,12 +57,30 @@ pub struct CallSubject {
     pub hash: Digest,
 }
 
+/// The step that a question is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepSubject {
+    /// The step, with its number inside the task, such as `charge#1`.
+    pub step: String,
+    /// The key under which the outside world may know the effect.
+    pub idempotency_key: Digest,
+    /// The digest of the canonical input.
+    pub hash: Digest,
+}
+
+impl Subject {
+    /// Whether something may have happened, and only a person can say so.
+    pub const fn is_in_doubt(&self) -> bool {
+        matches!(self, Self::InDoubt(_) | Self::StepInDoubt(_))
+    }
+}
+
 impl Ask {
     /// The call behind the question, where there is one.
     pub fn call(&self) -> Option<&CallSubject> {
         match &self.subject {
             Subject::Approval(call) | Subject::InDoubt(call) => Some(call),
-            Subject::Interrupt { .. } => None,
+            Subject::StepInDoubt(_) | Subject::Interrupt { .. } => None,
         }
     }
 
@@ -91,14 +111,14 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The call in doubt took effect, with this result.
+    /// The call or step in doubt took effect, with this result.
     Done {
         /// The result.
         result: Value,
     },
-    /// The call in doubt did not take effect.
+    /// The call or step in doubt did not take effect.
     NotDone,
-    /// The call in doubt is to be made again; this is its approval.
+    /// The call or step in doubt is to be made again; this is its approval.
     Repeat,
     /// The answer to a node's own question.
     Value {
@@ -116,7 +136,10 @@ impl Answer {
                 options.is_empty() || option(options, value).is_some()
             }
             (Self::Deny { .. }, Subject::Approval(_))
-            | (Self::Done { .. } | Self::NotDone | Self::Repeat, Subject::InDoubt(_)) => true,
+            | (
+                Self::Done { .. } | Self::NotDone | Self::Repeat,
+                Subject::InDoubt(_) | Subject::StepInDoubt(_),
+            ) => true,
             _ => false,
         }
     }

@@ -109,10 +109,20 @@ pub mod kind {
         name: "effect.result",
         version: 1,
     };
-    /// A question to a person.
+    /// A step inside a task that must not run twice is about to start.
+    pub const STEP_INTENT: Kind = Kind {
+        name: "step.intent",
+        version: 1,
+    };
+    /// A step inside a task has its result.
+    pub const STEP_RESULT: Kind = Kind {
+        name: "step.result",
+        version: 1,
+    };
+    /// A question to a person. Since version 2 it may be about a step.
     pub const ASK: Kind = Kind {
         name: "ask.raised",
-        version: 1,
+        version: 2,
     };
     /// A person's answer.
     pub const ANSWER: Kind = Kind {

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures::{StreamExt, stream};
 use rustagents_core::{
     BoxFuture,
-    ask::{Ask, Subject},
+    ask::Ask,
     budget::Resource,
     code::Coded,
     event::Event,
@@ -206,7 +206,7 @@ impl<'a> Driver<'a> {
             node: task.node.clone(),
             task: task.task.clone(),
         });
-        let context = TaskContext::new(self.scope, task.node.clone(), task.task.clone());
+        let context = TaskContext::new(self.scope, task.node.clone(), task.task.clone(), 1);
         let end = match self.graph.nodes.get(&task.node) {
             Some((node, _)) => TaskFuture::new(&**node, Arc::clone(&at.state), context).await,
             None => TaskEnd::Failed(NodeError::failed("the node does not exist")),
@@ -486,7 +486,7 @@ impl Superstep {
 
     fn stop(&mut self) -> Option<Stop> {
         let closes = self.failed.is_some() || matches!(self.halt, Some(Halt::Budget(_)));
-        let in_doubt = |ask: &Ask| matches!(ask.subject, Subject::InDoubt(_));
+        let in_doubt = |ask: &Ask| ask.subject.is_in_doubt();
         if closes && self.asks.iter().any(in_doubt) {
             // What may have happened is settled before the run is closed over it.
             return Some(Stop::Asks(std::mem::take(&mut self.asks)));

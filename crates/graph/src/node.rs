@@ -1,9 +1,13 @@
 //! What a node is given, and what it gives back.
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use rustagents_core::{
@@ -16,7 +20,10 @@ use rustagents_core::{
 };
 use serde_json::Value;
 
-use crate::state::{State, Update};
+use crate::{
+    effect::{StepError, Work},
+    state::{State, Update},
+};
 
 /// A node: runs once for each task, on the committed state of its step.
 ///
@@ -111,13 +118,29 @@ struct Inner {
     scope: Scope,
     node: NodeName,
     task: TaskId,
-    asks: Mutex<Asks>,
+    tries: u32,
+    /// The thread that polls the task right now; 0 if none does.
+    polled: AtomicUsize,
+    held: Mutex<Held>,
 }
 
+/// What a task asked and began.
 #[derive(Default)]
-struct Asks {
+pub(crate) struct Held {
     numbered: u32,
-    pending: Vec<Ask>,
+    /// The questions that nobody has answered.
+    pub(crate) pending: Vec<Ask>,
+    /// Its steps; most tasks have none.
+    pub(crate) work: Option<Box<Work>>,
+}
+
+thread_local! {
+    static HERE: Cell<u8> = const { Cell::new(0) };
+}
+
+/// What tells this thread of execution from all others that live.
+fn here() -> usize {
+    HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
 impl fmt::Debug for TaskContext {
@@ -127,13 +150,16 @@ impl fmt::Debug for TaskContext {
 }
 
 impl TaskContext {
-    pub(crate) fn new(parent: &Scope, node: NodeName, task: TaskId) -> Self {
+    /// The context of try `tries` at the task, from 1.
+    pub(crate) fn new(parent: &Scope, node: NodeName, task: TaskId, tries: u32) -> Self {
         let scope = parent.child(&task);
         Self(Arc::new(Inner {
             scope,
             node,
             task,
-            asks: Mutex::default(),
+            tries,
+            polled: AtomicUsize::new(0),
+            held: Mutex::default(),
         }))
     }
 
@@ -152,15 +178,22 @@ impl TaskContext {
         &self.0.task
     }
 
+    /// Which try at the task this is, from 1.
+    pub fn tries(&self) -> u32 {
+        self.0.tries
+    }
+
     /// Asks a person, and returns the answer: any JSON.
     ///
-    /// Without an answer the task is suspended when this poll of the node ends,
-    /// whatever else it waits for and whatever it returns; the next attempt runs
-    /// the node from its top, and this call then returns the answer. Asks are
+    /// Without an answer the node is not polled again after this poll, whatever
+    /// else it waits for and whatever it returns: no step begins any more, those in
+    /// flight come to their end, and then the task is suspended. The next attempt
+    /// runs the node from its top, and this call then returns the answer. Asks are
     /// told apart by their order, so a node must ask in the same order each time.
     ///
     /// # Errors
-    /// [`NodeError::Halt`] where the recorded answer cannot be read.
+    /// [`NodeError::Halt`] where the recorded answer cannot be read;
+    /// [`StepError::Outside`] for a question that the node does not ask itself.
     pub async fn ask(&self, prompt: impl Into<String>) -> Result<Value, NodeError> {
         self.ask_one_of(prompt, Vec::new()).await
     }
@@ -174,6 +207,7 @@ impl TaskContext {
         prompt: impl Into<String>,
         options: Vec<String>,
     ) -> Result<Value, NodeError> {
+        self.check_inside("a question")?;
         let id = self.next_ask();
         if let Some(record) = self.0.scope.fact(&Ask::answer_key(&id)) {
             let answer = record.decode::<Answer>(kind::ANSWER).map_err(Halt::from)?;
@@ -191,29 +225,44 @@ impl TaskContext {
         match self.suspend(vec![ask]).await {}
     }
 
-    /// Suspends the task on questions that were raised inside it.
+    /// Suspends the task on questions that were raised inside it. It must be polled
+    /// with the node, or in what the node [spawned](Self::spawn): not inside a step.
     pub async fn suspend(&self, asks: Vec<Ask>) -> Infallible {
-        self.lock().pending.extend(asks);
+        self.held().pending.extend(asks);
         std::future::pending().await
     }
 
     fn next_ask(&self) -> AskId {
-        let mut asks = self.lock();
-        asks.numbered += 1;
+        let mut held = self.held();
+        held.numbered += 1;
         AskId::from(format_args!(
             "{}/{}",
             self.0.scope.namespace(),
-            asks.numbered
+            held.numbered
         ))
     }
 
-    /// The questions that nobody has answered.
-    pub(crate) fn pending(&self) -> Vec<Ask> {
-        self.lock().pending.clone()
+    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Asks> {
-        self.0.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Does `poll`, and meanwhile counts what this thread calls as the node's.
+    pub(crate) fn inside<R>(&self, poll: impl FnOnce() -> R) -> R {
+        self.0.polled.store(here(), Ordering::Relaxed);
+        let polled = poll();
+        self.0.polled.store(0, Ordering::Relaxed);
+        polled
+    }
+
+    /// Refuses `what` if it is not polled with the node.
+    pub(crate) fn check_inside(&self, what: &str) -> Result<(), StepError> {
+        if self.0.polled.load(Ordering::Relaxed) == here() {
+            return Ok(());
+        }
+        Err(StepError::Outside {
+            what: what.to_owned(),
+            task: self.0.task.clone(),
+        })
     }
 }
 
