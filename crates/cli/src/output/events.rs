@@ -43,6 +43,16 @@ pub(super) fn line(event: &Event) -> String {
             "node.failed",
             json!({ "node": node, "task": task, "message": message }),
         ),
+        Event::StepRepeated {
+            node,
+            task,
+            step,
+            recorded,
+            now,
+        } => (
+            "node.step_repeated",
+            json!({ "node": node, "task": task, "step": step, "recorded": recorded, "now": now }),
+        ),
         Event::CheckpointSaved {
             checkpoint,
             is_durable,
