@@ -39,6 +39,9 @@ pub enum Subject {
         /// The only answers, as text; none allows any JSON.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
+        /// When it may expire, in milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
     },
 }
 
@@ -86,7 +89,12 @@ impl Ask {
 
     /// The key of the fact that holds the question.
     pub fn key(&self) -> FactKey {
-        FactKey::from(format_args!("ask/{}", self.id))
+        Self::fact_key(&self.id)
+    }
+
+    /// The key of the fact that holds the question `id`.
+    pub fn fact_key(id: &AskId) -> FactKey {
+        FactKey::from(format_args!("ask/{id}"))
     }
 
     /// The key of the fact that answers `id`.
@@ -125,6 +133,8 @@ pub enum Answer {
         /// The answer.
         value: Value,
     },
+    /// Nobody answered a node's own question in time; no person says so.
+    Expired,
 }
 
 impl Answer {
@@ -132,9 +142,10 @@ impl Answer {
     pub fn fits(&self, subject: &Subject) -> bool {
         match (self, subject) {
             (Self::Approve { hash }, Subject::Approval(call)) => *hash == call.hash,
-            (Self::Value { value }, Subject::Interrupt { options }) => {
+            (Self::Value { value }, Subject::Interrupt { options, .. }) => {
                 options.is_empty() || option(options, value).is_some()
             }
+            (Self::Expired, Subject::Interrupt { until_ms, .. }) => until_ms.is_some(),
             (Self::Deny { .. }, Subject::Approval(_))
             | (
                 Self::Done { .. } | Self::NotDone | Self::Repeat,

@@ -114,6 +114,11 @@ pub mod kind {
         name: "step.intent",
         version: 1,
     };
+    /// A step inside a task that must not run twice provably did nothing.
+    pub const STEP_RELEASED: Kind = Kind {
+        name: "step.released",
+        version: 1,
+    };
     /// A step inside a task has its result.
     pub const STEP_RESULT: Kind = Kind {
         name: "step.result",
@@ -124,10 +129,10 @@ pub mod kind {
         name: "ask.raised",
         version: 2,
     };
-    /// A person's answer.
+    /// A person's answer. Since version 2 it may say that there is none.
     pub const ANSWER: Kind = Kind {
         name: "ask.answered",
-        version: 1,
+        version: 2,
     };
 }
 

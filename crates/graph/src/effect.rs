@@ -11,6 +11,7 @@
 
 mod error;
 mod name;
+mod plan;
 pub mod record;
 mod work;
 
@@ -20,30 +21,32 @@ use std::{
     future::pending,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
 
 use futures::{FutureExt, channel::oneshot};
 use rustagents_core::{
     CancellationToken,
-    ask::{Answer, Ask, StepSubject, Subject},
     canonical::Canonical,
     digest::Digest,
     encode::json,
-    event::Event,
     ids::FactKey,
-    journal::{JournalError, Kind, Record, kind},
+    journal::{JournalError, Kind, kind},
     scope::{Halt, Write},
     tool::{EffectClass, IdempotencyKey},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
 
 pub use self::error::StepError;
 pub(crate) use self::work::{Running, Work};
 use self::{
     name::{StepId, StepName},
-    record::{StepIntent, StepResult},
+    plan::Plan,
+    record::{StepResult, StepStart},
 };
 use crate::node::{NodeError, TaskContext};
 
@@ -53,9 +56,6 @@ pub const MAX_STEPS: u32 = 10_000;
 
 /// The most bytes of a step's name, and of its key.
 pub const MAX_NAME_BYTES: usize = 200;
-
-/// The most starts of one step, and times that a person is asked about one.
-const MAX_STARTS: u32 = 1_000;
 
 /// What a step is called, and what it does to the world.
 #[derive(Clone, Debug)]
@@ -118,6 +118,15 @@ pub struct StepContext {
     pub idempotency_key: IdempotencyKey,
     /// Fires when the step should stop. It is waited for all the same.
     pub cancel: CancellationToken,
+    nothing: Arc<AtomicBool>,
+}
+
+impl StepContext {
+    /// Says that the step changed nothing, and will not. If it fails then, its
+    /// outcome is known: a later attempt executes it again and asks nobody.
+    pub fn changed_nothing(&self) {
+        self.nothing.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A step that is made, with what its records need.
@@ -126,21 +135,6 @@ struct Step {
     id: StepId,
     effect: EffectClass,
     input: Digest,
-}
-
-/// What is to be done about a step.
-enum Plan<T> {
-    /// It has its result.
-    Done(T),
-    /// It is executed.
-    Run {
-        /// Where its result goes.
-        result: FactKey,
-        /// For what must not run twice: which start.
-        intent: Option<u32>,
-    },
-    /// Only a person knows whether it took effect.
-    Doubt(Ask),
 }
 
 impl TaskContext {
@@ -224,12 +218,14 @@ impl TaskContext {
     /// An intent is durable before `work` is called, and its result before it is
     /// returned, whatever the run's durability. If a later attempt finds the intent
     /// without a result, nobody knows what happened: `work` is not called, and a
-    /// person is asked ([`Subject::StepInDoubt`]). The answer is the result, "not
+    /// person is asked ([`StepInDoubt`](rustagents_core::ask::Subject::StepInDoubt)). The answer is the result, "not
     /// done", which is [`StepError::NotExecuted`], or "repeat", which calls `work`
     /// once more. A result that cannot be read as a `T` is asked for again.
     ///
     /// An error of `work` is handed to the node and not recorded. What `work` did by
-    /// then, nobody knows: a later attempt, if there is one, asks.
+    /// then, nobody knows, unless it said [`StepContext::changed_nothing`]: a later
+    /// attempt, if there is one, asks. A node that makes the step once more in the
+    /// same attempt makes another step, `name#2`, and takes that on itself.
     ///
     /// ```
     /// use rustagents_graph::{NodeOutput, StepContext, TaskContext, Update, node_fn};
@@ -382,123 +378,11 @@ impl TaskContext {
     }
 
     /// A halt ends the task, whatever its node makes of it.
-    fn stopped_by(&self, error: NodeError) -> NodeError {
+    pub(crate) fn stopped_by(&self, error: NodeError) -> NodeError {
         if let NodeError::Halt(halt) = &error {
             self.halt(halt.clone());
         }
         error
-    }
-
-    fn plan<T: DeserializeOwned>(&self, step: &Step) -> Result<Plan<T>, NodeError> {
-        let result = step.id.result(step.effect, self.tries());
-        if step.effect == EffectClass::Once {
-            return self.plan_once(step, result);
-        }
-        if self.scope().fact(&step.id.intent(1)).is_some() {
-            return Err(NodeError::Halt(Halt::Incompatible {
-                what: format!("step `{}`", step.id),
-                difference: format!(
-                    "its effect was `{}` and is `{}`",
-                    EffectClass::Once.as_str(),
-                    step.effect.as_str()
-                ),
-            }));
-        }
-        let Some(record) = self.scope().fact(&result) else {
-            return self.run(result, None);
-        };
-        let recorded = input_of(record);
-        if recorded == step.input {
-            return done(step, record);
-        }
-        let result = step.id.result_on(step.input, self.tries());
-        if let Some(record) = self.scope().fact(&result) {
-            return done(step, record);
-        }
-        self.scope().emit(|| Event::StepRepeated {
-            node: self.node().clone(),
-            task: self.task().clone(),
-            step: step.id.label().to_owned(),
-            recorded,
-            now: step.input,
-        });
-        self.run(result, None)
-    }
-
-    fn plan_once<T: DeserializeOwned>(
-        &self,
-        step: &Step,
-        result: FactKey,
-    ) -> Result<Plan<T>, NodeError> {
-        let fact = |key: &FactKey| self.scope().fact(key);
-        if let Some(record) = fact(&result) {
-            unchanged(step, record)?;
-            return done(step, record);
-        }
-        let mut starts = 0;
-        while starts < MAX_STARTS
-            && let Some(intent) = fact(&step.id.intent(starts + 1))
-        {
-            unchanged(step, intent)?;
-            starts += 1;
-        }
-        if starts == 0 {
-            return self.run(result, Some(1));
-        }
-        match self.settled(step, starts)? {
-            Settled::Done(value) => Ok(Plan::Done(value)),
-            Settled::NotDone => Err(StepError::NotExecuted {
-                step: step.id.label().to_owned(),
-            }
-            .into()),
-            Settled::Repeat => self.run(result, Some(starts + 1)),
-            Settled::Open(ask) => Ok(Plan::Doubt(ask)),
-        }
-    }
-
-    fn run<T>(&self, result: FactKey, intent: Option<u32>) -> Result<Plan<T>, NodeError> {
-        if self.scope().run().cancel.is_cancelled() {
-            return Err(NodeError::Halt(Halt::Cancelled));
-        }
-        Ok(Plan::Run { result, intent })
-    }
-
-    /// What a person said about start `number`. A result that is none is asked for
-    /// again.
-    fn settled<T: DeserializeOwned>(&self, step: &Step, number: u32) -> Result<Settled<T>, Halt> {
-        let mut problem = None;
-        let mut time = 1;
-        loop {
-            let id = step.id.doubt(number, time);
-            let answer = self.scope().fact(&Ask::answer_key(&id));
-            let answer = answer.map(|record| record.decode::<Answer>(kind::ANSWER));
-            match answer.transpose()? {
-                Some(Answer::NotDone) => return Ok(Settled::NotDone),
-                Some(Answer::Repeat) => return Ok(Settled::Repeat),
-                Some(Answer::Done { result }) if time < MAX_STARTS => {
-                    match T::deserialize(&result) {
-                        Ok(value) => return Ok(Settled::Done(value)),
-                        Err(error) => problem = Some(error),
-                    }
-                    time += 1;
-                }
-                _ => {
-                    let prompt = doubt(step, problem.as_ref());
-                    let subject = Subject::StepInDoubt(StepSubject {
-                        step: step.id.label().to_owned(),
-                        idempotency_key: self.idempotency_key(step),
-                        hash: step.input,
-                    });
-                    let node = self.node().clone();
-                    return Ok(Settled::Open(Ask {
-                        id,
-                        node,
-                        prompt,
-                        subject,
-                    }));
-                }
-            }
-        }
     }
 
     fn idempotency_key(&self, step: &Step) -> Digest {
@@ -521,22 +405,28 @@ impl TaskContext {
         F: Future<Output = Result<T, E>> + Send,
     {
         if let Some(number) = intent {
-            let body = StepIntent {
-                step: step.id.label().into(),
-                number,
-            };
-            let write = written(step, step.id.intent(number), kind::STEP_INTENT, &body);
-            self.record(step, write).await?;
+            let key = step.id.intent(number);
+            self.record_start(step, key, kind::STEP_INTENT, number)
+                .await?;
         } else if step.effect == EffectClass::Idempotent {
             // No other run may come to the same key after a crash.
             self.flush().await?;
         }
+        let nothing = Arc::new(AtomicBool::new(false));
         let context = StepContext {
             idempotency_key: self.idempotency_key(step).into(),
             cancel: self.scope().run().cancel.clone(),
+            nothing: Arc::clone(&nothing),
         };
         let ended = AssertUnwindSafe(async { work(context).await.map_err(Into::into) });
         let ended = ended.catch_unwind().await.map_err(|_| panicked(step))?;
+        if let (Err(_), Some(number)) = (&ended, intent)
+            && nothing.load(Ordering::Relaxed)
+        {
+            let key = step.id.released(number);
+            self.record_start(step, key, kind::STEP_RELEASED, number)
+                .await?;
+        }
         let value = read_back(step, &ended?)?;
         let write = written(step, result, kind::STEP_RESULT, &value);
         self.record(step, write).await?;
@@ -549,6 +439,21 @@ impl TaskContext {
     async fn flush(&self) -> Result<(), NodeError> {
         let flushed = self.scope().flush().await;
         flushed.map_err(|error| self.stopped_by(NodeError::Halt(error.into())))
+    }
+
+    /// Records that start `number` is near, or did nothing.
+    async fn record_start(
+        &self,
+        step: &Step,
+        key: FactKey,
+        kind: Kind,
+        number: u32,
+    ) -> Result<(), NodeError> {
+        let body = StepStart {
+            step: step.id.label().into(),
+            number,
+        };
+        self.record(step, written(step, key, kind, &body)).await
     }
 
     async fn record(&self, step: &Step, write: Write) -> Result<(), NodeError> {
@@ -569,56 +474,6 @@ fn written(step: &Step, key: FactKey, kind: Kind, body: &impl Serialize) -> Writ
     let mut write = Write::new();
     write.effect(key, kind, step.effect, step.input, body);
     write
-}
-
-/// What a person said about a step in doubt.
-enum Settled<T> {
-    Done(T),
-    NotDone,
-    Repeat,
-    Open(Ask),
-}
-
-fn doubt(step: &Step, problem: Option<&serde_json::Error>) -> String {
-    let label = step.id.label();
-    match problem {
-        None => format!("step `{label}` was started, and its outcome is lost: did it happen?"),
-        Some(problem) => format!(
-            "step `{label}` was started, and the result that was given is none of its: {problem}; did it happen?"
-        ),
-    }
-}
-
-/// The digest of the input in a step's record.
-fn input_of(record: &Record) -> Digest {
-    record.digest.unwrap_or(Digest::of(b"null"))
-}
-
-fn unchanged(step: &Step, record: &Record) -> Result<(), Halt> {
-    let recorded = input_of(record);
-    if recorded == step.input {
-        return Ok(());
-    }
-    Err(Halt::StepChanged {
-        step: step.id.to_string(),
-        recorded,
-        now: step.input,
-    })
-}
-
-fn done<T: DeserializeOwned>(step: &Step, record: &Record) -> Result<Plan<T>, NodeError> {
-    match record.decode::<StepResult<'_, T>>(kind::STEP_RESULT) {
-        Ok(result) => Ok(Plan::Done(result.value)),
-        Err(JournalError::Corrupt { reason, .. })
-            if record.decode::<Value>(kind::STEP_RESULT).is_ok() =>
-        {
-            Err(NodeError::Halt(Halt::Incompatible {
-                what: format!("the result of step `{}`", step.id),
-                difference: reason,
-            }))
-        }
-        Err(error) => Err(NodeError::Halt(error.into())),
-    }
 }
 
 fn panicked(step: &Step) -> StepError {

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`state`] (channels, updates and the deltas that records
 //! keep), [`builder`] (what a graph is made of, and every fault that it can
-//! have), [`node`] (what a node is given and gives back), [`effect`] (what a task
+//! have), [`node`] (what a node is given and gives back), [`question`], [`effect`] (what a task
 //! does once, over all its attempts), [`schedule`] (the pure
 //! half of a superstep), [`record`], `snapshot` (when a chain gets one), [`graph`] with its driver, and [`topology`]
 //! (what a graph looks like from outside).
@@ -19,6 +19,7 @@ mod driver;
 pub mod effect;
 pub mod graph;
 pub mod node;
+pub mod question;
 pub mod record;
 pub mod schedule;
 mod snapshot;
@@ -30,5 +31,6 @@ pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
 pub use effect::{Spawned, StepContext, StepError, StepOptions};
 pub use graph::{Frame, Graph, GraphEnd, Outcome, Position};
 pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
+pub use question::{AskOptions, Asked};
 pub use state::{Reducer, State, Update};
 pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode};

@@ -10,19 +10,16 @@ use std::{
     },
 };
 
-use rustagents_core::{
-    BoxFuture,
-    ask::{Answer, Ask, Subject},
-    code::Code,
-    ids::{AskId, NodeName, TaskId},
-    journal::kind,
-    scope::{Halt, Scope},
-};
-use serde_json::Value;
-
 use crate::{
     effect::{StepError, Work},
     state::{State, Update},
+};
+use rustagents_core::{
+    BoxFuture,
+    ask::Ask,
+    code::Code,
+    ids::{NodeName, TaskId},
+    scope::{Halt, Scope},
 };
 
 /// A node: runs once for each task, on the committed state of its step.
@@ -127,11 +124,21 @@ struct Inner {
 /// What a task asked and began.
 #[derive(Default)]
 pub(crate) struct Held {
-    numbered: u32,
+    /// How many questions it asked, answered ones included.
+    pub(crate) asked: u32,
     /// The questions that nobody has answered.
     pub(crate) pending: Vec<Ask>,
     /// Its steps; most tasks have none.
     pub(crate) work: Option<Box<Work>>,
+}
+
+/// Ends a poll, however it ends.
+struct Polled<'a>(&'a AtomicUsize);
+
+impl Drop for Polled<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
 }
 
 thread_local! {
@@ -183,63 +190,11 @@ impl TaskContext {
         self.0.tries
     }
 
-    /// Asks a person, and returns the answer: any JSON.
-    ///
-    /// Without an answer the node is not polled again after this poll, whatever
-    /// else it waits for and whatever it returns: no step begins any more, those in
-    /// flight come to their end, and then the task is suspended. The next attempt
-    /// runs the node from its top, and this call then returns the answer. Asks are
-    /// told apart by their order, so a node must ask in the same order each time.
-    ///
-    /// # Errors
-    /// [`NodeError::Halt`] where the recorded answer cannot be read;
-    /// [`StepError::Outside`] for a question that the node does not ask itself.
-    pub async fn ask(&self, prompt: impl Into<String>) -> Result<Value, NodeError> {
-        self.ask_one_of(prompt, Vec::new()).await
-    }
-
-    /// Asks a person for one of `options`; without any, as [`ask`](Self::ask).
-    ///
-    /// # Errors
-    /// As [`ask`](Self::ask).
-    pub async fn ask_one_of(
-        &self,
-        prompt: impl Into<String>,
-        options: Vec<String>,
-    ) -> Result<Value, NodeError> {
-        self.check_inside("a question")?;
-        let id = self.next_ask();
-        if let Some(record) = self.0.scope.fact(&Ask::answer_key(&id)) {
-            let answer = record.decode::<Answer>(kind::ANSWER).map_err(Halt::from)?;
-            if let Answer::Value { value } = answer {
-                return Ok(value);
-            }
-        }
-        let node = self.0.node.clone();
-        let ask = Ask {
-            id,
-            node,
-            prompt: prompt.into(),
-            subject: Subject::Interrupt { options },
-        };
-        match self.suspend(vec![ask]).await {}
-    }
-
     /// Suspends the task on questions that were raised inside it. It must be polled
     /// with the node, or in what the node [spawned](Self::spawn): not inside a step.
     pub async fn suspend(&self, asks: Vec<Ask>) -> Infallible {
         self.held().pending.extend(asks);
         std::future::pending().await
-    }
-
-    fn next_ask(&self) -> AskId {
-        let mut held = self.held();
-        held.numbered += 1;
-        AskId::from(format_args!(
-            "{}/{}",
-            self.0.scope.namespace(),
-            held.numbered
-        ))
     }
 
     pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
@@ -249,9 +204,8 @@ impl TaskContext {
     /// Does `poll`, and meanwhile counts what this thread calls as the node's.
     pub(crate) fn inside<R>(&self, poll: impl FnOnce() -> R) -> R {
         self.0.polled.store(here(), Ordering::Relaxed);
-        let polled = poll();
-        self.0.polled.store(0, Ordering::Relaxed);
-        polled
+        let _polled = Polled(&self.0.polled);
+        poll()
     }
 
     /// Refuses `what` if it is not polled with the node.

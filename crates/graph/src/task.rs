@@ -40,7 +40,7 @@ pub(crate) struct TaskFuture<'a> {
 
 impl<'a> TaskFuture<'a> {
     pub(crate) fn new(node: &'a dyn Node, state: Arc<State>, context: TaskContext) -> Self {
-        let run = node.run(state, context.clone());
+        let run = context.inside(|| node.run(state, context.clone()));
         Self {
             node: AssertUnwindSafe(run).catch_unwind(),
             context,

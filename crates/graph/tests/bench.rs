@@ -11,17 +11,20 @@ use rustagents_core::{
     journal::{Claim, Journal, JournalError, Kind, Owner, kind},
     log::ThreadLog,
     message::Message,
+    recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_graph::{Frame, Graph, GraphEnd, Outcome, Update};
 use rustagents_store::MemoryJournal;
-use rustagents_testkit::{drive, events::EventLog};
+use rustagents_testkit::{clock::ManualClock, drive, events::EventLog};
 
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) limits: Limits,
     pub(crate) cancel: CancellationToken,
+    pub(crate) clock: ManualClock,
+    pub(crate) durability: Durability,
     events: Arc<Mutex<EventLog>>,
 }
 
@@ -48,6 +51,8 @@ impl Bench {
             journal,
             limits,
             cancel,
+            clock: ManualClock::new(),
+            durability: Durability::Sync,
             events: Arc::default(),
         }
     }
@@ -64,6 +69,8 @@ impl Bench {
             budget: Budget::resumed(self.limits, Spent::default()),
             events: events.bus(),
             cancel: self.cancel.clone(),
+            clock: Arc::new(self.clock.clone()),
+            durability: self.durability,
             ..drive::shared(self.journal.clone(), Self::thread(), claim, log)
         }))
     }

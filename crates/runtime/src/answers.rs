@@ -132,7 +132,7 @@ impl Decision {
             },
             (Self::NotDone { .. }, _) => Answer::NotDone,
             (Self::Repeat { .. }, _) => Answer::Repeat,
-            (Self::Answer { value, ask: name }, Subject::Interrupt { options }) => {
+            (Self::Answer { value, ask: name }, Subject::Interrupt { options, .. }) => {
                 let answer = Answer::Value {
                     value: value.clone(),
                 };

@@ -11,8 +11,8 @@ pub(crate) fn choices(ask: &Ask) -> String {
         Subject::InDoubt(_) | Subject::StepInDoubt(_) => {
             "done with its result as JSON, not done, or repeat: ".into()
         }
-        Subject::Interrupt { options } if options.is_empty() => "answer: ".into(),
-        Subject::Interrupt { options } => format!("{}: ", options.join(", ")),
+        Subject::Interrupt { options, .. } if options.is_empty() => "answer: ".into(),
+        Subject::Interrupt { options, .. } => format!("{}: ", options.join(", ")),
         _ => "answer: ".into(),
     }
 }
@@ -29,7 +29,7 @@ pub(crate) fn decision(ask: &Ask, typed: &str) -> Option<Decision> {
         Subject::Approval(call) => approval(call, typed),
         Subject::InDoubt(call) => settlement(call.call.to_string(), typed),
         Subject::StepInDoubt(_) => settlement(ask.id.to_string(), typed),
-        Subject::Interrupt { options } => value(options, typed).map(|value| Decision::Answer {
+        Subject::Interrupt { options, .. } => value(options, typed).map(|value| Decision::Answer {
             ask: ask.id.to_string(),
             value,
         }),
@@ -195,7 +195,10 @@ mod tests {
     fn options_are_chosen_and_other_answers_are_json_or_text() {
         let given = |options: &[&str], typed: &str| {
             let options = options.iter().map(|o| (*o).to_owned()).collect();
-            let ask = ask(Subject::Interrupt { options });
+            let ask = ask(Subject::Interrupt {
+                options,
+                until_ms: None,
+            });
             match decision(&ask, typed) {
                 Some(Decision::Answer { value, .. }) => Some(value),
                 _ => None,

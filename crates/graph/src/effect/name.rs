@@ -97,6 +97,11 @@ impl StepId {
         FactKey::from(format_args!("step/{}/intent/{number}", self.path))
     }
 
+    /// The key of the fact that start `number` of it did nothing.
+    pub(super) fn released(&self, number: u32) -> FactKey {
+        FactKey::from(format_args!("step/{}/released/{number}", self.path))
+    }
+
     /// The question whether start `number` took effect, asked for the `time`th time.
     pub(super) fn doubt(&self, number: u32, time: u32) -> AskId {
         if time == 1 {

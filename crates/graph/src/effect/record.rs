@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// The body of a step's intent.
+/// The body of a step's intent, and of the record that it did nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepIntent<'a> {
+pub struct StepStart<'a> {
     /// The step, with its number inside the task.
     pub step: Cow<'a, str>,
     /// Which start of it, from 1.

@@ -117,7 +117,7 @@ impl TaskContext {
     }
 
     /// Whether nothing may begin any more.
-    pub(super) fn stops(&self) -> bool {
+    pub(crate) fn stops(&self) -> bool {
         let held = self.held();
         let halts = held.work.as_ref().is_some_and(|work| work.halt.is_some());
         halts || !held.pending.is_empty()

@@ -12,6 +12,7 @@ use futures::future::pending;
 use rustagents_core::{
     ask::{Answer, Ask, Subject},
     journal::kind,
+    recorder::Durability,
     scope::Halt,
 };
 use rustagents_graph::{Graph, NodeError, StepContext, StepOptions};
@@ -221,4 +222,84 @@ async fn a_step_in_doubt_does_not_become_one_that_may_be_repeated() {
     let halt = bench.attempt(&graph).await.unwrap_err();
     assert!(matches!(halt, Halt::Incompatible { .. }), "{halt}");
     assert_eq!(world.changes(), ["charged"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_is_recorded_stays_good_when_the_step_may_be_repeated_now() {
+    let (world, bench) = (World::new(), Bench::new());
+    for once in [true, false] {
+        let noted = world.clone();
+        let graph = working(move |context| {
+            let world = noted.clone();
+            async move {
+                let options = StepOptions::new("charge");
+                let options = if once { options.once() } else { options };
+                let charge = move |_| change(world, "charged".into());
+                context.step_with(options, charge).await?;
+                context.ask("?").await
+            }
+        });
+        asks(&bench.attempt(&graph).await.unwrap());
+    }
+    assert_eq!(world.changes(), ["charged"]);
+}
+
+#[tokio::test]
+async fn a_step_that_says_that_it_changed_nothing_leaves_no_doubt() {
+    let (world, bench) = (World::new(), Bench::new());
+    let noted = world.clone();
+    let graph = working(move |context| {
+        let world = noted.clone();
+        async move {
+            let charge = context.step_once("charge", move |step: StepContext| async move {
+                world.change("called");
+                if world.changes().len() < 3 {
+                    step.changed_nothing();
+                    return Err("nobody there");
+                }
+                Ok(7)
+            });
+            match charge.await {
+                Ok(receipt) => Ok(json!(receipt)),
+                Err(error) => context.ask(error.to_string()).await,
+            }
+        }
+    });
+    for _ in 0..2 {
+        let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+        assert_eq!(ask.prompt, "nobody there");
+    }
+    assert_eq!(out(&bench.attempt(&graph).await.unwrap()), &json!(7));
+    assert_eq!(bench.count(kind::STEP_INTENT).await, 3);
+    assert_eq!(bench.count(kind::STEP_RELEASED).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_must_not_run_twice_is_durable_whatever_the_runs_durability() {
+    for durability in [Durability::Async, Durability::Exit] {
+        let (world, mut bench) = (World::new(), Bench::new());
+        bench.durability = durability;
+        let noted = world.clone();
+        let graph = working(move |context| {
+            let world = noted.clone();
+            async move {
+                let charge = context.step_once("charge", {
+                    let world = world.clone();
+                    move |_| change(world, "charged".into())
+                });
+                let charged = charge.await?;
+                world.change("went on");
+                if world.changes().len() == 2 {
+                    pending::<()>().await;
+                }
+                Ok(json!(charged))
+            }
+        });
+        crash(&bench, &graph).await;
+        assert_eq!(
+            out(&bench.attempt(&graph).await.unwrap()),
+            &json!("charged")
+        );
+        assert_eq!(world.changes(), ["charged", "went on", "went on"]);
+    }
 }

@@ -1,12 +1,18 @@
 //! What a node must not do with steps, and is told so.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
-use futures::join;
+use futures::{FutureExt, join};
+use rustagents_core::journal::{JournalError, kind};
 use rustagents_graph::{NodeError, TaskContext};
+use rustagents_store::MemoryJournal;
+use rustagents_testkit::{hooked::HookedJournal, tool::World};
 use serde_json::json;
 
-use super::{out, working};
+use super::{change, out, working};
 use crate::bench::{Bench, asks};
 
 async fn one() -> Result<u32, NodeError> {
@@ -123,4 +129,44 @@ async fn a_task_makes_ten_thousand_steps_at_the_most() {
     });
     let end = Bench::new().attempt(&graph).await.unwrap();
     assert_eq!(out(&end), &json!("RAG0812"));
+}
+
+#[tokio::test]
+async fn a_journal_that_fails_stops_the_task_whatever_its_node_makes_of_that() {
+    let failed = AtomicBool::new(false);
+    let hooked = HookedJournal::new(Arc::new(MemoryJournal::new())).before_append(move |batch| {
+        let is_result = batch
+            .entries
+            .iter()
+            .any(|entry| entry.kind == kind::STEP_RESULT);
+        let fails = is_result && !failed.swap(true, Ordering::Relaxed);
+        async move {
+            if !fails {
+                return Ok(());
+            }
+            let (store, reason) = ("memory".into(), "on purpose".into());
+            Err(JournalError::Unavailable { store, reason })
+        }
+        .boxed()
+    });
+    let world = World::new();
+    let noted = world.clone();
+    let graph = working(move |context| {
+        let world = noted.clone();
+        async move {
+            let work = context.step("work", || change(world.clone(), "work".into()));
+            let done = work.await.unwrap_or("caught".into());
+            let more = context.step("more", || change(world.clone(), "more".into()));
+            Ok(json!([done, more.await.unwrap_or("caught".into())]))
+        }
+    });
+    let bench = Bench::on(Arc::new(hooked));
+    let halt = bench.attempt(&graph).await.unwrap_err();
+    assert!(halt.to_string().contains("on purpose"), "{halt}");
+    assert_eq!(bench.count(kind::RUN_CLOSED).await, 0);
+    assert_eq!(
+        out(&bench.attempt(&graph).await.unwrap()),
+        &json!(["work", "more"])
+    );
+    assert_eq!(world.changes(), ["work", "work", "more"]);
 }
