@@ -170,7 +170,8 @@ impl TaskContext {
     ///
     /// Cancellation: dropping the call does not stop the step. It is recorded
     /// before the task ends, but an error of it is lost. If the task asks, a step
-    /// that did not begin stays pending.
+    /// that did not begin stays pending. A step must not wait for its node, which is
+    /// not polled any more once it asked or returned.
     ///
     /// # Errors
     /// What `work` returns; [`StepError`] as [`NodeError::Failed`]: a panic, a bad

@@ -1,7 +1,7 @@
 //! What a task has at work beside its node, and what polls it.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::BTreeMap,
     task::{Context, Poll},
 };
 
@@ -55,10 +55,7 @@ impl Work {
 
     /// The number of the next step of this name.
     fn number(&mut self, name: &StepName) -> Result<u32, StepError> {
-        let numbered = match self.names.entry(name.clone()) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Numbered::default()),
-        };
+        let numbered = self.names.entry(name.clone()).or_default();
         if numbered.in_flight {
             let step = name.to_string();
             return Err(StepError::InFlight { step });
