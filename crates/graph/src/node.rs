@@ -10,16 +10,17 @@ use std::{
     },
 };
 
-use crate::{
-    effect::{StepError, Work},
-    state::{State, Update},
-};
 use rustagents_core::{
     BoxFuture,
     ask::Ask,
     code::Code,
     ids::{NodeName, TaskId},
     scope::{Halt, Scope},
+};
+
+use crate::{
+    effect::{StepError, Work},
+    state::{State, Update},
 };
 
 /// A node: runs once for each task, on the committed state of its step.
