@@ -370,6 +370,7 @@ fn option(ask: &rustagents_core::ask::Ask) -> String {
     match &ask.subject {
         Subject::Approval(call) => format!("--approve {}@{}", call.call, call.hash.short()),
         Subject::InDoubt(call) => format!("--done {}=RESULT", call.call),
+        Subject::StepInDoubt(_) => format!("--done {}", quote(&format!("{}=RESULT", ask.id))),
         _ => format!("--answer {}", quote(&format!("{}=ANSWER", ask.id))),
     }
 }

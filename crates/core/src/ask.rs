@@ -32,11 +32,16 @@ pub enum Subject {
     Approval(CallSubject),
     /// Did this call take effect? Its outcome was lost.
     InDoubt(CallSubject),
+    /// Did this step of a node take effect? Its outcome was lost.
+    StepInDoubt(StepSubject),
     /// A question of the node itself.
     Interrupt {
         /// The only answers, as text; none allows any JSON.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
+        /// When it may expire, in milliseconds since the Unix epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<u64>,
     },
 }
 
@@ -55,18 +60,41 @@ pub struct CallSubject {
     pub hash: Digest,
 }
 
+/// The step that a question is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepSubject {
+    /// The step, with its number inside the task, such as `charge#1`.
+    pub step: String,
+    /// The key under which the outside world may know the effect.
+    pub idempotency_key: Digest,
+    /// The digest of the canonical input.
+    pub hash: Digest,
+}
+
+impl Subject {
+    /// Whether something may have happened, and only a person can say so.
+    pub const fn is_in_doubt(&self) -> bool {
+        matches!(self, Self::InDoubt(_) | Self::StepInDoubt(_))
+    }
+}
+
 impl Ask {
     /// The call behind the question, where there is one.
     pub fn call(&self) -> Option<&CallSubject> {
         match &self.subject {
             Subject::Approval(call) | Subject::InDoubt(call) => Some(call),
-            Subject::Interrupt { .. } => None,
+            Subject::StepInDoubt(_) | Subject::Interrupt { .. } => None,
         }
     }
 
     /// The key of the fact that holds the question.
     pub fn key(&self) -> FactKey {
-        FactKey::from(format_args!("ask/{}", self.id))
+        Self::fact_key(&self.id)
+    }
+
+    /// The key of the fact that holds the question `id`.
+    pub fn fact_key(id: &AskId) -> FactKey {
+        FactKey::from(format_args!("ask/{id}"))
     }
 
     /// The key of the fact that answers `id`.
@@ -91,20 +119,22 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The call in doubt took effect, with this result.
+    /// The call or step in doubt took effect, with this result.
     Done {
         /// The result.
         result: Value,
     },
-    /// The call in doubt did not take effect.
+    /// The call or step in doubt did not take effect.
     NotDone,
-    /// The call in doubt is to be made again; this is its approval.
+    /// The call or step in doubt is to be made again; this is its approval.
     Repeat,
     /// The answer to a node's own question.
     Value {
         /// The answer.
         value: Value,
     },
+    /// Nobody answered a node's own question in time; no person says so.
+    Expired,
 }
 
 impl Answer {
@@ -112,11 +142,15 @@ impl Answer {
     pub fn fits(&self, subject: &Subject) -> bool {
         match (self, subject) {
             (Self::Approve { hash }, Subject::Approval(call)) => *hash == call.hash,
-            (Self::Value { value }, Subject::Interrupt { options }) => {
+            (Self::Value { value }, Subject::Interrupt { options, .. }) => {
                 options.is_empty() || option(options, value).is_some()
             }
+            (Self::Expired, Subject::Interrupt { until_ms, .. }) => until_ms.is_some(),
             (Self::Deny { .. }, Subject::Approval(_))
-            | (Self::Done { .. } | Self::NotDone | Self::Repeat, Subject::InDoubt(_)) => true,
+            | (
+                Self::Done { .. } | Self::NotDone | Self::Repeat,
+                Subject::InDoubt(_) | Subject::StepInDoubt(_),
+            ) => true,
             _ => false,
         }
     }

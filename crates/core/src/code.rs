@@ -145,6 +145,13 @@ codes! {
     GraphInvalid = "RAG0803", "The graph cannot be compiled";
     NodeFailed = "RAG0804", "A node failed";
     FanOut = "RAG0805", "Too many tasks in one step";
+    StepName = "RAG0806", "A step's name or key is not valid";
+    StepInFlight = "RAG0807", "Two steps of one name are in flight";
+    OutsideTask = "RAG0808", "A step or a question was made outside its task";
+    StepChanged = "RAG0809", "A step that must not run twice has another input";
+    StepResult = "RAG0810", "A step's input or result cannot be recorded";
+    StepNotExecuted = "RAG0811", "A step was not executed";
+    StepLimit = "RAG0812", "Too many steps in one task";
     Goto = "RAG0815", "A node went where it may not go";
     NodeTimeout = "RAG0816", "A node took too long";
 

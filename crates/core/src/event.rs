@@ -77,6 +77,20 @@ pub enum Event {
         /// How the last try failed, in one line.
         message: String,
     },
+    /// A step inside a task runs again, since its input is another one than that of
+    /// the recorded result.
+    StepRepeated {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+        /// The step, with its number inside the task.
+        step: String,
+        /// The digest of the recorded input.
+        recorded: Digest,
+        /// The digest of the input now.
+        now: Digest,
+    },
     /// A superstep is recorded.
     CheckpointSaved {
         /// Its number in the thread.

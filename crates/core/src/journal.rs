@@ -114,15 +114,30 @@ pub mod kind {
         name: "effect.result",
         version: 1,
     };
-    /// A question to a person.
-    pub const ASK: Kind = Kind {
-        name: "ask.raised",
+    /// A step inside a task that must not run twice is about to start.
+    pub const STEP_INTENT: Kind = Kind {
+        name: "step.intent",
         version: 1,
     };
-    /// A person's answer.
+    /// A step inside a task that must not run twice provably did nothing.
+    pub const STEP_RELEASED: Kind = Kind {
+        name: "step.released",
+        version: 1,
+    };
+    /// A step inside a task has its result.
+    pub const STEP_RESULT: Kind = Kind {
+        name: "step.result",
+        version: 1,
+    };
+    /// A question to a person. Since version 2 it may be about a step.
+    pub const ASK: Kind = Kind {
+        name: "ask.raised",
+        version: 2,
+    };
+    /// A person's answer. Since version 2 it may say that there is none.
     pub const ANSWER: Kind = Kind {
         name: "ask.answered",
-        version: 1,
+        version: 2,
     };
 }
 

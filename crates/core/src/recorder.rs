@@ -103,8 +103,9 @@ struct Flying {
 
 /// What must be durable before the run goes on, whatever else may wait: what an
 /// effect is about to do, and how a run stands when nobody drives it.
-const AWAITED: [Kind; 4] = [
+const AWAITED: [Kind; 5] = [
     kind::INTENT,
+    kind::STEP_INTENT,
     kind::STARTED,
     kind::RUN_SUSPENDED,
     kind::RUN_CLOSED,

@@ -533,6 +533,20 @@ pub enum Halt {
         /// What is different now.
         difference: String,
     },
+    /// A step that must not run twice is on record with another input.
+    #[error(
+        "step `{step}` is recorded with an input of digest {}, its input is now of digest {}, and it must not run twice",
+        recorded.short(),
+        now.short(),
+    )]
+    StepChanged {
+        /// The step, with its namespace and number.
+        step: String,
+        /// The digest of the recorded input.
+        recorded: Digest,
+        /// The digest of the input now.
+        now: Digest,
+    },
 }
 
 impl Coded for Halt {
@@ -542,6 +556,7 @@ impl Coded for Halt {
             Self::Budget(error) => error.code(),
             Self::Cancelled | Self::Drained => Code::Cancelled,
             Self::Incompatible { .. } => Code::Incompatible,
+            Self::StepChanged { .. } => Code::StepChanged,
         }
     }
 
@@ -551,6 +566,9 @@ impl Coded for Halt {
             Self::Budget(error) => error.hint(),
             Self::Cancelled | Self::Drained => Some("resume the thread to go on".into()),
             Self::Incompatible { .. } => Some("bring the tool or node back, then resume".into()),
+            Self::StepChanged { .. } => {
+                Some("let the node make the same input again, then resume".into())
+            }
         }
     }
 
@@ -558,7 +576,7 @@ impl Coded for Halt {
         match self {
             Self::Journal(error) => error.class(),
             Self::Cancelled | Self::Drained => Class::Cancelled,
-            Self::Budget(_) | Self::Incompatible { .. } => Class::Caller,
+            Self::Budget(_) | Self::Incompatible { .. } | Self::StepChanged { .. } => Class::Caller,
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`state`] (channels, updates and the deltas that records
 //! keep), [`builder`] (what a graph is made of, and every fault that it can
-//! have), [`node`] (what a node is given and gives back), [`schedule`] (the pure
+//! have), [`node`] (what a node is given and gives back), [`question`], [`effect`] (what a task
+//! does once, over all its attempts), [`schedule`] (the pure
 //! half of a superstep), [`record`], `snapshot` (when a chain gets one), [`graph`] with its driver, and [`topology`]
 //! (what a graph looks like from outside).
 //!
@@ -16,9 +17,11 @@
 pub mod builder;
 mod driver;
 pub mod edit;
+pub mod effect;
 pub mod graph;
 pub mod node;
 pub mod policy;
+pub mod question;
 pub mod record;
 pub mod schedule;
 mod snapshot;
@@ -30,9 +33,11 @@ pub mod topology;
 pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
 pub use driver::Failure;
 pub use edit::Edit;
+pub use effect::{Spawned, StepContext, StepError, StepOptions};
 pub use graph::{Frame, Frameless, Graph, GraphEnd, Outcome, Position};
 pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
 pub use policy::{NodeSpec, RetryPolicy, Timeout};
+pub use question::{AskOptions, Asked};
 pub use record::Goto;
 pub use state::{GraphState, Messages, Reducer, State, Update, Writes};
 pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode};

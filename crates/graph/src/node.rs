@@ -1,27 +1,28 @@
 //! What a node is given, and what it gives back.
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use rustagents_core::{
     BoxFuture,
-    ask::{Answer, Ask, Subject},
+    ask::Ask,
     code::{Class, Code},
-    ids::{AskId, NodeName, TaskId},
-    journal::kind,
+    ids::{NodeName, TaskId},
     scope::{Halt, Scope},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    effect::{StepError, Work},
     record::{Goto, Task},
     state::{ChannelName, GraphState, State, Update, Writes},
 };
@@ -37,6 +38,12 @@ pub trait Node<S: GraphState = State>: Send + Sync {
         state: Arc<S>,
         context: TaskContext,
     ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>>;
+
+    /// Whether it looks itself whether the run is cancelled, and settles then what
+    /// it has in flight. Any other node is dropped where it waits; its steps are not.
+    fn stops_itself(&self) -> bool {
+        false
+    }
 }
 
 /// What a task gives back: what it writes, and where it says that the graph goes on.
@@ -196,15 +203,41 @@ struct Inner {
     node: NodeName,
     task: TaskId,
     argument: Option<Value>,
-    asks: Mutex<Asks>,
+    tries: u32,
     /// Nanoseconds of the run's clock.
     alive: AtomicU64,
+    /// The thread that polls the task right now; 0 if none does.
+    polled: AtomicUsize,
+    held: Mutex<Held>,
 }
 
+/// What a task asked and began.
 #[derive(Default)]
-struct Asks {
-    numbered: u32,
-    pending: Vec<Ask>,
+pub(crate) struct Held {
+    /// How many questions it asked, answered ones included.
+    pub(crate) asked: u32,
+    /// The questions that nobody has answered.
+    pub(crate) pending: Vec<Ask>,
+    /// Its steps; most tasks have none.
+    pub(crate) work: Option<Box<Work>>,
+}
+
+/// Ends a poll, however it ends.
+struct Polled<'a>(&'a AtomicUsize);
+
+impl Drop for Polled<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+thread_local! {
+    static HERE: Cell<u8> = const { Cell::new(0) };
+}
+
+/// What tells this thread of execution from all others that live.
+fn here() -> usize {
+    HERE.with(|here| std::ptr::from_ref(here).addr())
 }
 
 impl fmt::Debug for TaskContext {
@@ -214,14 +247,17 @@ impl fmt::Debug for TaskContext {
 }
 
 impl TaskContext {
-    pub(crate) fn new(parent: &Scope, task: &Task) -> Self {
+    /// The context of try `tries` at the task, from 1.
+    pub(crate) fn new(parent: &Scope, task: &Task, tries: u32) -> Self {
         Self(Arc::new(Inner {
             scope: parent.child(&task.task),
             node: task.node.clone(),
             task: task.task.clone(),
             argument: task.argument.clone(),
-            asks: Mutex::default(),
+            tries,
             alive: AtomicU64::default(),
+            polled: AtomicUsize::new(0),
+            held: Mutex::default(),
         }))
     }
 
@@ -256,48 +292,15 @@ impl TaskContext {
             .map_err(|error| NodeError::failed(format!("what was sent to the node: {error}")))
     }
 
-    /// Asks a person, and returns the answer: any JSON.
-    ///
-    /// Without an answer the task is suspended when this poll of the node ends,
-    /// whatever else it waits for and whatever it returns; the next attempt runs
-    /// the node from its top, and this call then returns the answer. Asks are
-    /// told apart by their order, so a node must ask in the same order each time.
-    ///
-    /// # Errors
-    /// [`NodeError::Halt`] where the recorded answer cannot be read.
-    pub async fn ask(&self, prompt: impl Into<String>) -> Result<Value, NodeError> {
-        self.ask_one_of(prompt, Vec::new()).await
+    /// Which try at the task this is, from 1.
+    pub fn tries(&self) -> u32 {
+        self.0.tries
     }
 
-    /// Asks a person for one of `options`; without any, as [`ask`](Self::ask).
-    ///
-    /// # Errors
-    /// As [`ask`](Self::ask).
-    pub async fn ask_one_of(
-        &self,
-        prompt: impl Into<String>,
-        options: Vec<String>,
-    ) -> Result<Value, NodeError> {
-        let id = self.next_ask();
-        if let Some(record) = self.0.scope.fact(&Ask::answer_key(&id)) {
-            let answer = record.decode::<Answer>(kind::ANSWER).map_err(Halt::from)?;
-            if let Answer::Value { value } = answer {
-                return Ok(value);
-            }
-        }
-        let node = self.0.node.clone();
-        let ask = Ask {
-            id,
-            node,
-            prompt: prompt.into(),
-            subject: Subject::Interrupt { options },
-        };
-        match self.suspend(vec![ask]).await {}
-    }
-
-    /// Suspends the task on questions that were raised inside it.
+    /// Suspends the task on questions that were raised inside it. It must be polled
+    /// with the node, or in what the node [spawned](Self::spawn): not inside a step.
     pub async fn suspend(&self, asks: Vec<Ask>) -> Infallible {
-        self.lock().pending.extend(asks);
+        self.held().pending.extend(asks);
         std::future::pending().await
     }
 
@@ -313,23 +316,26 @@ impl TaskContext {
         Duration::from_nanos(self.0.alive.load(Ordering::Relaxed))
     }
 
-    fn next_ask(&self) -> AskId {
-        let mut asks = self.lock();
-        asks.numbered += 1;
-        AskId::from(format_args!(
-            "{}/{}",
-            self.0.scope.namespace(),
-            asks.numbered
-        ))
+    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The questions that nobody has answered.
-    pub(crate) fn pending(&self) -> Vec<Ask> {
-        self.lock().pending.clone()
+    /// Does `poll`, and meanwhile counts what this thread calls as the node's.
+    pub(crate) fn inside<R>(&self, poll: impl FnOnce() -> R) -> R {
+        self.0.polled.store(here(), Ordering::Relaxed);
+        let _polled = Polled(&self.0.polled);
+        poll()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Asks> {
-        self.0.asks.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Refuses `what` if it is not polled with the node.
+    pub(crate) fn check_inside(&self, what: &str) -> Result<(), StepError> {
+        if self.0.polled.load(Ordering::Relaxed) == here() {
+            return Ok(());
+        }
+        Err(StepError::Outside {
+            what: what.to_owned(),
+            task: self.0.task.clone(),
+        })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How deep graphs may lie in each other.
-pub const MAX_DEPTH: usize = 16;
+pub const MAX_DEPTH: usize = 8;
 
 /// A child on the state of the graph around it.
 ///
@@ -37,7 +37,7 @@ impl<S: GraphState> Node<S> for Shared<S> {
         Box::pin(async move {
             let begin = state.adopted(self.0.channels());
             let at = Position::on(begin, context.scope(), true)?;
-            let end = drive(&self.0, at, S::Update::default(), &context).await?;
+            let end = Box::pin(drive(&self.0, at, S::Update::default(), &context)).await?;
             let mut output = NodeOutput::default();
             for (channel, delta) in end.gained {
                 let written = written(self.0.channels(), &channel, delta);
@@ -48,6 +48,10 @@ impl<S: GraphState> Node<S> for Shared<S> {
             output.goto = end.parent;
             Ok(output)
         })
+    }
+
+    fn stops_itself(&self) -> bool {
+        true
     }
 }
 
@@ -89,11 +93,15 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
         Box::pin(async move {
             let at = Position::on(self.graph.empty_state(), context.scope(), false)?;
             let input = (self.into)(&state, &context);
-            let end = drive(&self.graph, at, input, &context).await?;
+            let end = Box::pin(drive(&self.graph, at, input, &context)).await?;
             let mut output = NodeOutput::of((self.back)(&end.state));
             output.goto = end.parent;
             Ok(output)
         })
+    }
+
+    fn stops_itself(&self) -> bool {
+        true
     }
 }
 
@@ -110,12 +118,12 @@ async fn drive<C: GraphState>(
     }
     graph.check_fits(&at.pending)?;
     let at = if at.checkpoint == 0 {
-        let opened = graph.open(scope, at, input, Write::new()).await;
+        let opened = Box::pin(graph.open(scope, at, input, Write::new())).await;
         opened.map_err(not_opened)?
     } else {
         at
     };
-    let end = graph.drive(scope, at, &Frameless).await?;
+    let end = Box::pin(graph.drive(scope, at, &Frameless)).await?;
     match end.outcome {
         Outcome::Completed => Ok(end),
         Outcome::Suspended(asks) => match context.suspend(asks).await {},

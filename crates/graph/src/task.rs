@@ -5,12 +5,14 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    thread,
 };
 
 use futures::{FutureExt, future::CatchUnwind};
-use rustagents_core::{BoxFuture, ask::Ask};
+use rustagents_core::{BoxFuture, ask::Ask, scope::Halt};
 
 use crate::{
+    effect::Running,
     node::{Node, NodeError, NodeOutput, TaskContext},
     state::GraphState,
 };
@@ -22,22 +24,86 @@ pub(crate) enum TaskEnd<S: GraphState> {
     Failed(NodeError),
 }
 
-/// A node at work.
-type Run<'a, S> = BoxFuture<'a, Result<NodeOutput<S>, NodeError>>;
+/// What a node at work comes to.
+type Ended<S> = Result<NodeOutput<S>, NodeError>;
 
-/// Polls a node, catches its panics, and looks for unanswered questions after
-/// each poll.
+/// Polls a node, and what it has at work beside it; catches its panics, and looks
+/// for unanswered questions after each poll.
+///
+/// Steps are polled to their end, whether the node waits for them, forgot them,
+/// asked, failed or returned. What it spawned is dropped when it is over, or asks.
 pub(crate) struct TaskFuture<'a, S: GraphState> {
-    node: CatchUnwind<AssertUnwindSafe<Run<'a, S>>>,
+    node: CatchUnwind<AssertUnwindSafe<BoxFuture<'a, Ended<S>>>>,
     context: TaskContext,
+    running: Option<Box<Running>>,
+    ended: Option<thread::Result<Ended<S>>>,
+    /// The node is not polled any more, and what it came to does not count.
+    stops: bool,
+    /// Completes when the run is cancelled, for a node that does not look itself.
+    cancelled: Option<BoxFuture<'static, ()>>,
+    looks_itself: bool,
 }
+
+impl<S: GraphState> Unpin for TaskFuture<'_, S> {}
 
 impl<'a, S: GraphState> TaskFuture<'a, S> {
     pub(crate) fn new(node: &'a dyn Node<S>, state: Arc<S>, context: TaskContext) -> Self {
-        let run = node.run(state, context.clone());
+        let run = context.inside(|| node.run(state, context.clone()));
         Self {
             node: AssertUnwindSafe(run).catch_unwind(),
             context,
+            running: None,
+            ended: None,
+            stops: false,
+            cancelled: None,
+            looks_itself: node.stops_itself(),
+        }
+    }
+
+    /// Stops a node that waits, once the run is cancelled.
+    fn poll_cancelled(&mut self, cx: &mut Context<'_>) {
+        if self.looks_itself || self.stops || self.ended.is_some() {
+            return;
+        }
+        let cancelled = self.cancelled.get_or_insert_with(|| {
+            let cancel = self.context.scope().run().cancel.clone();
+            Box::pin(cancel.cancelled_owned())
+        });
+        if cancelled.poll_unpin(cx).is_ready() {
+            self.context.halt(Halt::Cancelled);
+        }
+    }
+
+    fn poll_node(&mut self, cx: &mut Context<'_>) {
+        if self.stops || self.ended.is_some() {
+            return;
+        }
+        let polled = self.context.inside(|| self.node.poll_unpin(cx));
+        if let Poll::Ready(ended) = polled {
+            self.ended = Some(ended);
+        }
+    }
+
+    /// Polls what is at work until it began nothing new, and says whether steps are
+    /// in flight.
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut standing = self.context.standing();
+        loop {
+            self.stops = standing.stops;
+            if let Some(began) = standing.began {
+                self.running.get_or_insert_default().extend(began);
+            }
+            let Some(running) = &mut self.running else {
+                return false;
+            };
+            if self.stops || self.ended.is_some() {
+                running.cancel_spawned();
+            }
+            running.poll(&self.context, cx);
+            standing = self.context.standing();
+            if standing.began.is_none() && standing.stops == self.stops {
+                return running.has_steps();
+            }
         }
     }
 }
@@ -46,12 +112,21 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
     type Output = TaskEnd<S>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<TaskEnd<S>> {
-        let polled = self.node.poll_unpin(cx);
-        let pending = self.context.pending();
-        if !pending.is_empty() {
-            return Poll::Ready(TaskEnd::Suspended(pending));
+        self.poll_node(cx);
+        self.poll_cancelled(cx);
+        if self.poll_work(cx) {
+            return Poll::Pending;
         }
-        polled.map(|ended| match ended {
+        if self.stops {
+            return Poll::Ready(match self.context.stopped() {
+                Ok(asks) => TaskEnd::Suspended(asks),
+                Err(halt) => TaskEnd::Failed(NodeError::Halt(halt)),
+            });
+        }
+        let Some(ended) = self.ended.take() else {
+            return Poll::Pending;
+        };
+        Poll::Ready(match ended {
             Ok(ended) => ended.map_or_else(TaskEnd::Failed, TaskEnd::Done),
             Err(_) => TaskEnd::Failed(NodeError::failed("the node panicked")),
         })

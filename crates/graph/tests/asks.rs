@@ -1,10 +1,17 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use rustagents_core::journal::kind;
-use rustagents_graph::{
-    END, Graph, GraphBuilder, NodeError, NodeOutput, Outcome, Reducer, TaskContext, Update, node_fn,
+use futures::FutureExt;
+use rustagents_core::{
+    ask::{Answer, Subject},
+    journal::kind,
+    scope::Halt,
 };
-use rustagents_testkit::tool::World;
+use rustagents_graph::{
+    Asked, END, Graph, GraphBuilder, NodeError, NodeOutput, Outcome, Reducer, TaskContext, Update,
+    node_fn,
+};
+use rustagents_store::MemoryJournal;
+use rustagents_testkit::{drive, hooked::HookedJournal, tool::World};
 use serde_json::json;
 
 use crate::{
@@ -156,4 +163,89 @@ async fn asks_of_siblings_are_visible_together_and_finished_siblings_do_not_run_
     assert_eq!(seen(&end.state), [json!(1), json!("work"), json!(2)]);
     assert!(matches!(end.outcome, Outcome::Completed));
     assert_eq!(world.changes(), ["work"]);
+}
+
+/// Asks with an hour's time, and then whether that is so.
+fn hurried() -> Graph {
+    asking(|context| async move {
+        let hour = Duration::from_hours(1);
+        let asked = match context.ask_until("soon?", hour).await? {
+            Asked::Answered(answer) => answer,
+            Asked::Expired => json!("nobody"),
+        };
+        let sure = context.ask(format!("{asked}?")).await?;
+        Ok(json!([asked, sure]))
+    })
+}
+
+#[tokio::test]
+async fn a_question_expires_when_its_task_runs_after_its_time_and_stays_so() {
+    let (bench, clock) = Bench::new().on_a_clock();
+    let graph = hurried();
+    for minutes in [0, 59] {
+        clock.advance(Duration::from_mins(minutes));
+        let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+        let Subject::Interrupt { until_ms, .. } = ask.subject else {
+            panic!("{ask:?}");
+        };
+        assert_eq!(until_ms, Some(1_000 + 3_600_000), "after {minutes} minutes");
+    }
+    clock.advance(Duration::from_mins(2));
+    for _ in 0..2 {
+        let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+        assert_eq!(ask.prompt, "\"nobody\"?");
+        let late = bench.try_answer(&"ask:1.0/1".into(), json!("late")).await;
+        late.unwrap_err();
+    }
+    bench.answer(&"ask:1.0/2".into(), json!("yes")).await;
+    let end = bench.attempt(&graph).await.unwrap();
+    assert_eq!(end.state.value("answer"), Some(&json!(["nobody", "yes"])));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_there_counts_however_late_it_came() {
+    let (bench, clock) = Bench::new().on_a_clock();
+    let graph = hurried();
+    asks(&bench.attempt(&graph).await.unwrap());
+    clock.advance(Duration::from_hours(2));
+    bench.answer(&"ask:1.0/1".into(), json!("late")).await;
+    let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+    assert_eq!(ask.prompt, "\"late\"?");
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_while_a_question_expires_wins_or_loses_as_a_whole() {
+    let inner = Arc::new(MemoryJournal::new());
+    let racing = inner.clone();
+    let hooked = HookedJournal::new(inner).before_append(move |batch| {
+        let key = batch.entries.first().map(|entry| entry.place.clone());
+        let inner = racing.clone();
+        async move {
+            let expires = format!("{key:?}").contains("answer/ask:1.0/1");
+            if expires {
+                let value = json!("just in time");
+                let answer = Answer::Value { value };
+                drive::answer(&*inner, Bench::thread(), &"ask:1.0/1".into(), &answer).await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    });
+    let (bench, clock) = Bench::on(Arc::new(hooked)).on_a_clock();
+    let graph = hurried();
+    asks(&bench.attempt(&graph).await.unwrap());
+    clock.advance(Duration::from_hours(2));
+    let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+    assert_eq!(ask.prompt, "\"just in time\"?");
+}
+
+#[tokio::test]
+async fn a_node_that_now_waits_for_an_expired_answer_stops_the_run() {
+    let (bench, clock) = Bench::new().on_a_clock();
+    asks(&bench.attempt(&hurried()).await.unwrap());
+    clock.advance(Duration::from_hours(2));
+    asks(&bench.attempt(&hurried()).await.unwrap());
+    let patient = asking(|context| async move { context.ask("soon?").await });
+    let halt = bench.attempt(&patient).await.unwrap_err();
+    assert!(matches!(halt, Halt::Incompatible { .. }), "{halt}");
 }

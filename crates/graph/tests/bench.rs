@@ -11,6 +11,7 @@ use rustagents_core::{
     journal::{Claim, Journal, JournalError, Kind, Owner, kind},
     log::ThreadLog,
     message::Message,
+    recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_graph::{
@@ -19,13 +20,16 @@ use rustagents_graph::{
     record::{Checkpoint, Snapshot},
 };
 use rustagents_store::MemoryJournal;
-use rustagents_testkit::{drive, events::EventLog};
+use rustagents_testkit::{clock::ManualClock, drive, events::EventLog};
 
 #[derive(Clone)]
 pub(crate) struct Bench {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) limits: Limits,
     pub(crate) cancel: CancellationToken,
+    /// Time of its own, where a test sets it.
+    pub(crate) clock: Option<ManualClock>,
+    pub(crate) durability: Durability,
     events: Arc<Mutex<EventLog>>,
 }
 
@@ -52,8 +56,17 @@ impl Bench {
             journal,
             limits,
             cancel,
+            clock: None,
+            durability: Durability::Sync,
             events: Arc::default(),
         }
+    }
+
+    /// The same on time of its own, which moves when it is told to.
+    pub(crate) fn on_a_clock(mut self) -> (Self, ManualClock) {
+        let clock = ManualClock::new();
+        self.clock = Some(clock.clone());
+        (self, clock)
     }
 
     pub(crate) fn thread() -> ThreadId {
@@ -64,11 +77,16 @@ impl Bench {
         let log = ThreadLog::load(&*self.journal, &Self::thread(), &Branch::main()).await?;
         let events = EventLog::new();
         *self.events.lock().unwrap() = events.clone();
+        let mut shared = drive::shared(self.journal.clone(), Self::thread(), claim, log);
+        if let Some(clock) = &self.clock {
+            shared.clock = Arc::new(clock.clone());
+        }
         Ok(Scope::root(RunShared {
             budget: Budget::resumed(self.limits, Spent::default()),
             events: events.bus(),
             cancel: self.cancel.clone(),
-            ..drive::shared(self.journal.clone(), Self::thread(), claim, log)
+            durability: self.durability,
+            ..shared
         }))
     }
 

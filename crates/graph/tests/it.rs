@@ -12,6 +12,7 @@ mod asks;
 mod bench;
 mod builder;
 mod crash;
+mod effects;
 mod growth;
 mod policies;
 mod snapshots;

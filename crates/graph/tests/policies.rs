@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rustagents_core::{code::Class, event::Event, journal::kind};
+use rustagents_core::{code::Class, event::Event, journal::kind, scope::Halt};
 use rustagents_graph::{
     END, Failure, Graph, GraphBuilder, NodeError, NodeOutput, NodeSpec, Outcome, Reducer,
     RetryPolicy, TaskContext, Timeout, Update,
@@ -354,4 +354,28 @@ async fn defaults_are_for_nodes_that_do_not_say_it_themselves() {
         .unwrap();
     let end = Bench::new().attempt(&graph).await.unwrap();
     assert_eq!(seen(&end.state), [json!(2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_waits_for_ever_is_dropped_when_the_run_is_cancelled() {
+    let world = World::new();
+    let graph = builder()
+        .function("wait", |_, _| async {
+            std::future::pending::<()>().await;
+            Ok(NodeOutput::new())
+        })
+        .node("b", noting("b", &world))
+        .start(["wait", "b"])
+        .finish("wait")
+        .finish("b")
+        .compile()
+        .unwrap();
+    let bench = Bench::new();
+    let cancel = bench.cancel.clone();
+    let (end, ()) = tokio::join!(bench.attempt(&graph), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        cancel.cancel();
+    });
+    assert!(matches!(end, Err(Halt::Cancelled)), "{end:?}");
+    assert!(bench.has_fact("write/b:1.1").await, "its sibling is kept");
 }

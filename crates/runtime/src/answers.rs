@@ -34,21 +34,21 @@ pub enum Decision {
         /// The answer.
         value: Value,
     },
-    /// A call in doubt took effect.
+    /// A call or step in doubt took effect.
     Done {
-        /// The call.
+        /// The call, or the question about the step.
         call: String,
         /// Its result.
         result: Value,
     },
-    /// A call in doubt did not take effect.
+    /// A call or step in doubt did not take effect.
     NotDone {
-        /// The call.
+        /// The call, or the question about the step.
         call: String,
     },
-    /// A call in doubt is to be made again.
+    /// A call or step in doubt is to be made again.
     Repeat {
-        /// The call.
+        /// The call, or the question about the step.
         call: String,
     },
 }
@@ -107,7 +107,7 @@ impl Decision {
                 Subject::Approval(_)
             ) | (
                 Self::Done { .. } | Self::NotDone { .. } | Self::Repeat { .. },
-                Subject::InDoubt(_)
+                Subject::InDoubt(_) | Subject::StepInDoubt(_)
             ) | (Self::Answer { .. }, Subject::Interrupt { .. })
         )
     }
@@ -132,7 +132,7 @@ impl Decision {
             },
             (Self::NotDone { .. }, _) => Answer::NotDone,
             (Self::Repeat { .. }, _) => Answer::Repeat,
-            (Self::Answer { value, ask: name }, Subject::Interrupt { options }) => {
+            (Self::Answer { value, ask: name }, Subject::Interrupt { options, .. }) => {
                 let answer = Answer::Value {
                     value: value.clone(),
                 };
@@ -197,7 +197,7 @@ fn label(ask: &Ask) -> String {
 fn takes(subject: &Subject) -> &'static str {
     match subject {
         Subject::Approval(_) => "`--approve` or `--deny`",
-        Subject::InDoubt(_) => "`--done`, `--not-done` or `--repeat`",
+        Subject::InDoubt(_) | Subject::StepInDoubt(_) => "`--done`, `--not-done` or `--repeat`",
         _ => "`--answer`",
     }
 }

@@ -83,6 +83,10 @@ impl Node for AgentNode {
     ) -> BoxFuture<'_, Result<NodeOutput, NodeError>> {
         Box::pin(async move { self.drive(&state, &context).await })
     }
+
+    fn stops_itself(&self) -> bool {
+        true
+    }
 }
 
 /// A node that asks a person, and routes or writes the answer.

@@ -456,7 +456,7 @@ fn started(scope: &Scope) {
 fn difference(program: &Program, ask: &Ask) -> Option<String> {
     let call = match &ask.subject {
         Subject::Approval(call) | Subject::InDoubt(call) => call,
-        Subject::Interrupt { options } => {
+        Subject::Interrupt { options, .. } => {
             let now = program.options(ask.node.as_str());
             return (now != options.as_slice()).then(|| {
                 let (then, now) = (options.join(", "), now.join(", "));

@@ -8,9 +8,11 @@ use serde_json::Value;
 pub(crate) fn choices(ask: &Ask) -> String {
     match &ask.subject {
         Subject::Approval(_) => "yes, or no with a reason: ".into(),
-        Subject::InDoubt(_) => "done with its result as JSON, not done, or repeat: ".into(),
-        Subject::Interrupt { options } if options.is_empty() => "answer: ".into(),
-        Subject::Interrupt { options } => format!("{}: ", options.join(", ")),
+        Subject::InDoubt(_) | Subject::StepInDoubt(_) => {
+            "done with its result as JSON, not done, or repeat: ".into()
+        }
+        Subject::Interrupt { options, .. } if options.is_empty() => "answer: ".into(),
+        Subject::Interrupt { options, .. } => format!("{}: ", options.join(", ")),
         _ => "answer: ".into(),
     }
 }
@@ -25,8 +27,9 @@ pub(crate) fn decision(ask: &Ask, typed: &str) -> Option<Decision> {
     }
     match &ask.subject {
         Subject::Approval(call) => approval(call, typed),
-        Subject::InDoubt(call) => settlement(call, typed),
-        Subject::Interrupt { options } => value(options, typed).map(|value| Decision::Answer {
+        Subject::InDoubt(call) => settlement(call.call.to_string(), typed),
+        Subject::StepInDoubt(_) => settlement(ask.id.to_string(), typed),
+        Subject::Interrupt { options, .. } => value(options, typed).map(|value| Decision::Answer {
             ask: ask.id.to_string(),
             value,
         }),
@@ -50,9 +53,8 @@ fn approval(subject: &CallSubject, typed: &str) -> Option<Decision> {
     }
 }
 
-fn settlement(subject: &CallSubject, typed: &str) -> Option<Decision> {
+fn settlement(call: String, typed: &str) -> Option<Decision> {
     let (word, rest) = first_word(typed);
-    let call = subject.call.to_string();
     match (&*word, rest) {
         ("d" | "done", "") => Some(Decision::Done {
             call,
@@ -89,7 +91,7 @@ fn first_word(typed: &str) -> (String, &str) {
 
 #[cfg(test)]
 mod tests {
-    use rustagents_core::{digest::Digest, ids::CallId, tool::EffectClass};
+    use rustagents_core::{ask::StepSubject, digest::Digest, ids::CallId, tool::EffectClass};
     use serde_json::json;
 
     use super::*;
@@ -172,10 +174,31 @@ mod tests {
     }
 
     #[test]
+    fn a_step_in_doubt_is_settled_by_its_question() {
+        let ask = ask(Subject::StepInDoubt(StepSubject {
+            step: "charge#1".into(),
+            idempotency_key: Digest::of(b"key"),
+            hash: Digest::of(b"null"),
+        }));
+        let call = || ask.id.to_string();
+        let done = Decision::Done {
+            call: call(),
+            result: json!(7),
+        };
+        assert_eq!(decision(&ask, "done 7"), Some(done));
+        let repeat = Decision::Repeat { call: call() };
+        assert_eq!(decision(&ask, "repeat"), Some(repeat));
+        assert_eq!(decision(&ask, "yes"), None);
+    }
+
+    #[test]
     fn options_are_chosen_and_other_answers_are_json_or_text() {
         let given = |options: &[&str], typed: &str| {
             let options = options.iter().map(|o| (*o).to_owned()).collect();
-            let ask = ask(Subject::Interrupt { options });
+            let ask = ask(Subject::Interrupt {
+                options,
+                until_ms: None,
+            });
             match decision(&ask, typed) {
                 Some(Decision::Answer { value, .. }) => Some(value),
                 _ => None,

@@ -52,6 +52,16 @@ pub(super) fn line(event: &Event) -> String {
             "node.retried",
             json!({ "node": node, "task": task, "tries": tries, "message": message }),
         ),
+        Event::StepRepeated {
+            node,
+            task,
+            step,
+            recorded,
+            now,
+        } => (
+            "node.step_repeated",
+            json!({ "node": node, "task": task, "step": step, "recorded": recorded, "now": now }),
+        ),
         Event::CheckpointSaved {
             checkpoint,
             is_durable,

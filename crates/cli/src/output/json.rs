@@ -124,6 +124,7 @@ fn interrupt(thread: &str, ask: &Ask, resume: &Resume) -> Interrupt {
         kind: match ask.subject {
             Subject::Approval(_) => "approval",
             Subject::InDoubt(_) => "in_doubt",
+            Subject::StepInDoubt(_) => "step_in_doubt",
             _ => "interrupt",
         },
         node: ask.node.to_string(),

@@ -110,16 +110,26 @@ fn suspended(report: &Report) -> Vec<String> {
                 line(&subject.arguments.to_string())
             ));
         }
-        if let Subject::InDoubt(subject) = &ask.subject {
-            let call = &subject.call;
-            lines.push(format!(
-                "    it happened:           --done {call}=RESULT (its JSON)"
-            ));
-            lines.push(format!("    it did not happen:     --not-done {call}"));
-            lines.push(format!("    make the call again:   --repeat {call}"));
+        match &ask.subject {
+            Subject::InDoubt(subject) => lines.extend(settling(subject.call.as_str(), "call")),
+            Subject::StepInDoubt(subject) => {
+                let (step, key) = (line(&subject.step), subject.idempotency_key);
+                lines.push(format!("    {DIM}{step} idempotency key {key}{DIM:#}"));
+                lines.extend(settling(&line(ask.id.as_str()), "step"));
+            }
+            _ => {}
         }
     }
     lines
+}
+
+/// The options that settle what is in doubt.
+fn settling(name: &str, what: &str) -> [String; 3] {
+    [
+        format!("    it happened:           --done {name}=RESULT (its JSON)"),
+        format!("    it did not happen:     --not-done {name}"),
+        format!("    make the {what} again:   --repeat {name}"),
+    ]
 }
 
 /// What a mistake looks like.

@@ -71,6 +71,11 @@ impl Progress {
                 let message = line(message);
                 Some(format!("{BAD}✘{BAD:#} {:NAME$} {message}", node.as_str()))
             }
+            Event::StepRepeated { node, step, .. } => Some(format!(
+                "{WAIT}↻{WAIT:#} {:NAME$} step {} has another input, and is executed again",
+                node.as_str(),
+                line(step)
+            )),
             Event::NodeSuspended { task, asks, .. } => {
                 self.end(task);
                 let lines = asks.iter().map(waiting).collect::<Vec<_>>();

@@ -58,7 +58,7 @@ impl<S: GraphState> Driver<'_, S> {
         let end = match self.graph.node(&task.node) {
             Some(node) if node.spec.is_plain() => {
                 self.started(task);
-                self.attempt(at, node, task, self.scope).await
+                self.attempt(at, node, (task, 1), self.scope).await
             }
             Some(node) => self.guarded(at, node, task).await,
             None => TaskEnd::Failed(NodeError::failed("the node does not exist")),
@@ -89,7 +89,7 @@ impl<S: GraphState> Driver<'_, S> {
         loop {
             number += 1;
             let scope = renewed.as_ref().unwrap_or(self.scope);
-            let ended = self.attempt(at, node, task, scope).await;
+            let ended = self.attempt(at, node, (task, number), scope).await;
             let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
                 return ended;
             };
@@ -152,10 +152,10 @@ impl<S: GraphState> Driver<'_, S> {
         &self,
         at: &Position<S>,
         node: &CompiledNode<S>,
-        task: &Task,
+        (task, number): (&Task, u32),
         scope: &Scope,
     ) -> TaskEnd<S> {
-        let context = TaskContext::new(scope, task);
+        let context = TaskContext::new(scope, task, number);
         let run = TaskFuture::new(&*node.node, Arc::clone(&at.state), context.clone());
         let Some(timeout) = node.spec.timeout else {
             return run.await;
@@ -260,6 +260,7 @@ impl<S: GraphState> Driver<'_, S> {
             prompt,
             subject: Subject::Interrupt {
                 options: Vec::new(),
+                until_ms: None,
             },
         })
     }

@@ -5,7 +5,7 @@ use std::{future::poll_fn, sync::Arc, task::Poll};
 use futures::{StreamExt, stream::FuturesUnordered};
 use rustagents_core::{
     BoxFuture,
-    ask::{Ask, Subject},
+    ask::Ask,
     event::Event,
     ids::NodeName,
     journal::{JournalError, kind},
@@ -73,7 +73,7 @@ impl Superstep {
         let asks = std::mem::take(&mut self.asks);
         let asks: Vec<_> = asks.into_iter().map(|(_, ask)| ask).collect();
         let closes = self.failed.is_some() || matches!(self.halt, Some(Halt::Budget(_)));
-        let in_doubt = |ask: &Ask| matches!(ask.subject, Subject::InDoubt(_));
+        let in_doubt = |ask: &Ask| ask.subject.is_in_doubt();
         if closes && asks.iter().any(in_doubt) {
             // What may have happened is settled before the run is closed over it.
             return Some(Stop::Asks(asks));

@@ -7,7 +7,10 @@ use rustagents_core::{
     ids::{Branch, CallId, FactKey, RunId, ThreadId},
     journal::{Journal, JournalError, Place, Record, Select, Seq, kind},
 };
-use rustagents_graph::record::{Checkpoint, Snapshot, Source};
+use rustagents_graph::{
+    effect::record::StepStart,
+    record::{Checkpoint, Snapshot, Source},
+};
 
 use super::root;
 use crate::record::RunAttempt;
@@ -45,7 +48,8 @@ pub(super) enum What {
     Checkpoint(Mark),
     /// A snapshot on the root chain.
     Snapshot { of: u64, at: Option<Seq> },
-    /// The intent of a call that changes something.
+    /// The intent of a call that changes something, or of a step: its place is the
+    /// call then.
     Intent { call: CallId, tool: String },
     /// Another fact.
     Fact(FactKey),
@@ -189,6 +193,14 @@ fn what(record: &Record) -> Result<What, JournalError> {
         if record.is(kind::INTENT) {
             let IntentBody { call, tool, .. } = record.decode(kind::INTENT)?;
             return Ok(What::Intent { call, tool });
+        }
+        if record.is(kind::STEP_INTENT) {
+            let StepStart { step, .. } = record.decode(kind::STEP_INTENT)?;
+            let namespace = &record.chain.namespace;
+            return Ok(What::Intent {
+                call: CallId::from(format_args!("{namespace}/{step}")),
+                tool: "step".into(),
+            });
         }
         return Ok(What::Fact(key.clone()));
     }

@@ -1,9 +1,14 @@
-use rustagents_core::code::Coded;
+use rustagents_core::{
+    code::Coded,
+    ids::Branch,
+    journal::{Author, Batch, Chain, Entry, Place, kind},
+};
 use rustagents_runtime::{
     Status, ThreadView, Watch,
     threads::{Fork, Keep, ThreadsError, fork},
     view::Phase,
 };
+use rustagents_testkit::batch;
 use serde_json::json;
 
 use super::{MIXED, WORD, name};
@@ -94,6 +99,34 @@ async fn calls_that_a_fork_could_repeat_are_named_and_nothing_is_written() {
     assert_eq!(phase(&bench, "u").await, Phase::Open);
     let waits = bench.approve_all("u", MIXED).await;
     assert_eq!(waits.asks.len(), 2, "each is asked about again");
+}
+
+#[tokio::test]
+async fn steps_that_a_fork_could_repeat_are_named_too() {
+    let bench = Bench::new();
+    bench.say("t", WORD, json!(1)).await;
+    let entry = Entry {
+        chain: Chain {
+            branch: Branch::main(),
+            namespace: "pay:2.0".into(),
+        },
+        kind: kind::STEP_INTENT,
+        ..batch::entry(
+            Place::Fact("step/pay:2.0/charge#1/intent/1".into()),
+            r#"{"step":"charge#1","number":1}"#,
+        )
+    };
+    let intent = Batch {
+        author: Author::Outside,
+        ..batch::batch(&name("t"), 0, vec![entry])
+    };
+    bench.journal.append(intent).await.unwrap();
+    match fork(&*bench.journal, &at(1, "u")).await.unwrap_err() {
+        ThreadsError::WouldRepeat { calls, .. } => {
+            assert_eq!(calls, [("pay:2.0/charge#1".into(), "step".into())]);
+        }
+        other => panic!("{other}"),
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,180 @@
+//! What a task has at work beside its node, and what polls it.
+
+use std::{
+    collections::BTreeMap,
+    task::{Context, Poll},
+};
+
+use futures::{StreamExt, stream::FuturesUnordered};
+use rustagents_core::{BoxFuture, ask::Ask, ids::TaskId, scope::Halt};
+
+use super::{MAX_STEPS, StepError, name::StepName};
+use crate::node::TaskContext;
+
+/// The steps of a task, as its node makes them.
+#[derive(Default)]
+pub(crate) struct Work {
+    names: BTreeMap<StepName, Numbered>,
+    made: u32,
+    began: Began,
+    /// Why the task cannot go on.
+    halt: Option<Halt>,
+}
+
+/// The steps of one name.
+#[derive(Default)]
+struct Numbered {
+    last: u32,
+    in_flight: bool,
+}
+
+/// What the node began in this poll, and nobody polls yet.
+#[derive(Default)]
+pub(crate) struct Began {
+    steps: Vec<BoxFuture<'static, ()>>,
+    spawned: Vec<BoxFuture<'static, ()>>,
+}
+
+/// How a task stands after a poll.
+pub(crate) struct Standing {
+    /// It asked, or it cannot go on: nothing more begins.
+    pub(crate) stops: bool,
+    /// What began since the last look.
+    pub(crate) began: Option<Began>,
+}
+
+impl Work {
+    /// Takes one of what a task may make.
+    fn take(&mut self, task: &TaskId) -> Result<(), StepError> {
+        if self.made == MAX_STEPS {
+            return Err(StepError::Limit { task: task.clone() });
+        }
+        self.made += 1;
+        Ok(())
+    }
+
+    /// The number of the next step of this name.
+    fn number(&mut self, name: &StepName) -> Result<u32, StepError> {
+        let numbered = self.names.entry(name.clone()).or_default();
+        if numbered.in_flight {
+            let step = name.to_string();
+            return Err(StepError::InFlight { step });
+        }
+        numbered.last += 1;
+        Ok(numbered.last)
+    }
+
+    fn fly(&mut self, name: &StepName, in_flight: bool) {
+        if let Some(numbered) = self.names.get_mut(name) {
+            numbered.in_flight = in_flight;
+        }
+    }
+}
+
+impl TaskContext {
+    fn work<R>(&self, with: impl FnOnce(&mut Work) -> R) -> R {
+        with(self.held().work.get_or_insert_default())
+    }
+
+    /// The number of a step that the node makes now.
+    pub(super) fn number(&self, name: &StepName) -> Result<u32, StepError> {
+        self.work(|work| {
+            work.take(self.task())?;
+            work.number(name)
+        })
+    }
+
+    /// Hands a step over, to be polled to its end.
+    pub(super) fn begin(&self, name: &StepName, step: BoxFuture<'static, ()>) {
+        self.work(|work| {
+            work.fly(name, true);
+            work.began.steps.push(step);
+        });
+    }
+
+    /// Notes that a step ended, and is recorded if it will ever be.
+    pub(super) fn land(&self, name: &StepName) {
+        self.work(|work| work.fly(name, false));
+    }
+
+    /// Hands work over, to be polled while the task goes on.
+    pub(super) fn concur(&self, spawned: BoxFuture<'static, ()>) -> Result<(), StepError> {
+        self.work(|work| {
+            work.take(self.task())?;
+            work.began.spawned.push(spawned);
+            Ok(())
+        })
+    }
+
+    /// Ends the task with `halt`, whatever its node makes of that.
+    pub(crate) fn halt(&self, halt: Halt) {
+        self.work(|work| {
+            work.halt.get_or_insert(halt);
+        });
+    }
+
+    /// Whether nothing may begin any more.
+    pub(crate) fn stops(&self) -> bool {
+        let held = self.held();
+        let halts = held.work.as_ref().is_some_and(|work| work.halt.is_some());
+        halts || !held.pending.is_empty()
+    }
+
+    /// How the task stands, and what it began since the last look.
+    pub(crate) fn standing(&self) -> Standing {
+        let mut held = self.held();
+        let asks = !held.pending.is_empty();
+        let Some(work) = &mut held.work else {
+            return Standing {
+                stops: asks,
+                began: None,
+            };
+        };
+        let none = work.began.steps.is_empty() && work.began.spawned.is_empty();
+        Standing {
+            stops: asks || work.halt.is_some(),
+            began: (!none).then(|| std::mem::take(&mut work.began)),
+        }
+    }
+
+    /// Why a task that stops does so.
+    pub(crate) fn stopped(&self) -> Result<Vec<Ask>, Halt> {
+        let held = self.held();
+        match held.work.as_ref().and_then(|work| work.halt.clone()) {
+            Some(halt) => Err(halt),
+            None => Ok(held.pending.clone()),
+        }
+    }
+}
+
+/// What is at work beside a node.
+#[derive(Default)]
+pub(crate) struct Running {
+    steps: FuturesUnordered<BoxFuture<'static, ()>>,
+    spawned: FuturesUnordered<BoxFuture<'static, ()>>,
+}
+
+impl Running {
+    pub(crate) fn extend(&mut self, began: Began) {
+        self.steps.extend(began.steps);
+        self.spawned.extend(began.spawned);
+    }
+
+    /// Whether steps are in flight.
+    pub(crate) fn has_steps(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// Drops what was spawned.
+    pub(crate) fn cancel_spawned(&mut self) {
+        if !self.spawned.is_empty() {
+            self.spawned = FuturesUnordered::new();
+        }
+    }
+
+    /// Polls the steps, and what was spawned as a part of its node.
+    pub(crate) fn poll(&mut self, context: &TaskContext, cx: &mut Context<'_>) {
+        while let Poll::Ready(Some(())) = self.steps.poll_next_unpin(cx) {}
+        context.inside(|| while let Poll::Ready(Some(())) = self.spawned.poll_next_unpin(cx) {});
+    }
+}
