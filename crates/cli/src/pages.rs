@@ -85,6 +85,7 @@ pages! {
     "RAG0803"
     "RAG0804"
     "RAG0805"
+    "RAG0809"
     "RAG0815"
     "RAG0816"
     "RAG0901"

@@ -145,6 +145,7 @@ codes! {
     GraphInvalid = "RAG0803", "The graph cannot be compiled";
     NodeFailed = "RAG0804", "A node failed";
     FanOut = "RAG0805", "Too many tasks in one step";
+    GraphDocument = "RAG0809", "A graph's document cannot be read";
     Goto = "RAG0815", "A node went where it may not go";
     NodeTimeout = "RAG0816", "A node took too long";
 

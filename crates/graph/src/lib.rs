@@ -35,4 +35,4 @@ pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
 pub use policy::{NodeSpec, RetryPolicy, Timeout};
 pub use record::Goto;
 pub use state::{GraphState, Messages, Reducer, State, Update, Writes};
-pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode};
+pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode};

@@ -1,3 +1,7 @@
+mod bench;
+mod document;
+mod drawing;
+
 use rustagents_graph::{END, Graph, GraphBuilder, NodeOutput, Reducer, node_fn};
 
 fn nodes(builder: GraphBuilder, names: &[&str]) -> GraphBuilder {
