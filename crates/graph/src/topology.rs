@@ -1,10 +1,13 @@
 //! The shape of a graph, for drawings and tools.
 //!
 //! Reading order: this page (what a shape is made of), `document` (as JSON, and
-//! what a document may not be) and `draw` (as a drawing).
+//! what a document may not be), `draw` (as a drawing), `text` (as lines beside a
+//! test) and `diff` (what changed).
 
+mod diff;
 mod document;
 mod draw;
+mod text;
 
 use std::{
     collections::BTreeMap,
@@ -16,6 +19,7 @@ use serde_json::Value;
 
 use crate::state::Reducer;
 
+pub use diff::{TopologyChange, TopologyDiff};
 pub use document::{MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, SCHEMA, TopologyError};
 
 /// What a graph is made of, in the order of its declaration.
@@ -23,7 +27,7 @@ pub use document::{MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, SCHEMA, TopologyE
 /// The ends of the edges are the names of nodes, [`START`](crate::START) and
 /// [`END`](crate::END); no node has one of those names. A route to several targets is
 /// one edge for each, and so is a join of several sources. An edge between names that
-/// are no nodes is left out of drawings.
+/// are no nodes is left out of drawings and of the analysis.
 ///
 /// ```
 /// use rustagents_graph::{END, GraphBuilder, NodeOutput, node_fn};
@@ -197,6 +201,14 @@ impl TopologyEdge {
     /// What tells the group of a join's edge from the others.
     fn group(&self) -> (&str, Option<&str>) {
         (&self.to, self.join.as_deref())
+    }
+}
+
+/// The word of a reducer.
+fn reducer(reducer: Reducer) -> String {
+    match serde_json::to_value(reducer) {
+        Ok(Value::String(word)) => word,
+        other => other.unwrap_or_default().to_string(),
     }
 }
 

@@ -1,6 +1,8 @@
 mod bench;
+mod diff;
 mod document;
 mod drawing;
+mod text;
 
 use rustagents_graph::{END, Graph, GraphBuilder, NodeOutput, Reducer, node_fn};
 
