@@ -2,11 +2,13 @@
 //!
 //! Reading order: this page (what a shape is made of), `document` (as JSON, and
 //! what a document may not be), `draw` (as a drawing), `text` (as lines beside a
-//! test) and `diff` (what changed).
+//! test), `analysis` over `flow` (what cannot work), and `diff` (what changed).
 
+mod analysis;
 mod diff;
 mod document;
 mod draw;
+mod flow;
 mod text;
 
 use std::{
@@ -19,6 +21,7 @@ use serde_json::Value;
 
 use crate::state::Reducer;
 
+pub use analysis::{Analysis, Finding, FindingKind, Severity};
 pub use diff::{TopologyChange, TopologyDiff};
 pub use document::{MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, SCHEMA, TopologyError};
 
@@ -201,6 +204,12 @@ impl TopologyEdge {
     /// What tells the group of a join's edge from the others.
     fn group(&self) -> (&str, Option<&str>) {
         (&self.to, self.join.as_deref())
+    }
+
+    /// Everything of it, in an order.
+    fn key(&self) -> (&str, &str, TopologyEdgeKind, Option<&str>, Option<&str>) {
+        let (label, join) = (self.label.as_deref(), self.join.as_deref());
+        (&self.from, &self.to, self.kind, label, join)
     }
 }
 

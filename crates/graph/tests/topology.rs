@@ -1,3 +1,4 @@
+mod analysis;
 mod bench;
 mod diff;
 mod document;
