@@ -419,6 +419,8 @@ impl<S: GraphState> GraphBuilder<S> {
         let nodes = self.nodes.iter().map(|(name, _)| name.as_str());
         for name in std::iter::once(START).chain(nodes) {
             self.edges_from(name, &mut edges);
+            let handler = self.handler_of(name);
+            edges.extend(handler.map(|to| TopologyEdge::error(name, to.as_str())));
         }
         let channels = self.channels.iter();
         let nodes = self.nodes.iter();
@@ -451,6 +453,11 @@ impl<S: GraphState> GraphBuilder<S> {
                 edges.push(TopologyEdge::join(name, format!("join-{index}"), to));
             }
         }
+    }
+
+    fn handler_of(&self, name: &str) -> Option<NodeName> {
+        let spec = (name != START).then(|| self.spec_of(name));
+        spec.and_then(|spec| spec.on_error)
     }
 
     fn node_shape(&self, name: &str) -> TopologyNode {

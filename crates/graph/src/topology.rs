@@ -109,6 +109,8 @@ pub enum TopologyEdgeKind {
     Join,
     /// When its source names the target in its output.
     Command,
+    /// When its source failed for good.
+    Error,
 }
 
 /// A way from one node to another.
@@ -197,6 +199,14 @@ impl TopologyEdge {
     pub fn command(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self {
             kind: TopologyEdgeKind::Command,
+            ..Self::direct(from, to)
+        }
+    }
+
+    /// The edge to what handles the failure of its source.
+    pub fn error(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self {
+            kind: TopologyEdgeKind::Error,
             ..Self::direct(from, to)
         }
     }

@@ -47,9 +47,9 @@ pub struct Finding {
 pub enum FindingKind {
     /// A node can never run.
     UnreachableNode,
-    /// A node has no way to the end, and lies in no endless loop.
+    /// A node has no way to the end but failures, and lies in no endless loop.
     NoWayToEnd,
-    /// Nothing leads out of a loop.
+    /// Nothing but failures leads out of a loop.
     EndlessLoop,
     /// A join waits for a node that can never run. The target is its last node.
     DeadJoin,
@@ -137,7 +137,8 @@ impl fmt::Display for Finding {
 
 impl GraphTopology {
     /// Looks for what cannot work, or hardly. What nodes do is not known: a route is
-    /// taken to be possible, and so is each command.
+    /// taken to be possible, and so is each command. In a subgraph, a node without
+    /// edges is taken to go on in the graph around it.
     ///
     /// ```
     /// use rustagents_graph::{GraphTopology, TopologyEdge, TopologyNode};
@@ -156,7 +157,7 @@ impl GraphTopology {
     }
 
     fn look(&self, path: &mut Vec<String>, findings: &mut Vec<Finding>) {
-        let mut found = Look::at(self).findings();
+        let mut found = Look::at(self, !path.is_empty()).findings();
         found.sort_by_key(|finding| finding.kind);
         for finding in &mut found {
             finding.graph.clone_from(path);
@@ -181,8 +182,8 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn at(topology: &'a GraphTopology) -> Self {
-        let flow = Flow::of(topology);
+    fn at(topology: &'a GraphTopology, is_inner: bool) -> Self {
+        let flow = Flow::of(topology, is_inner);
         Self {
             topology,
             runs: flow.runs(),
@@ -217,7 +218,7 @@ impl<'a> Look<'a> {
                 let message = format!("{} is deferred, and lies in a loop", Shown(&node.name));
                 findings.push(finding(FindingKind::DeferredInLoop, [&*node.name], message));
             }
-            if ways.all(|way| self.components.of[*way] == index) {
+            if ways.all(|way| self.components.of[*way] == index || self.flow.is_error(*way)) {
                 let names: Vec<_> = nodes().map(|node| &*node.name).collect();
                 let message = format!("nothing leads out of the loop of {}", list(&names));
                 findings.push(finding(FindingKind::EndlessLoop, names, message));
@@ -291,7 +292,7 @@ impl<'a> Look<'a> {
         match self.flow.vertices[vertex] {
             Vertex::Node(index) => &self.topology.nodes[index].name,
             Vertex::Route(router) => self.name(router),
-            Vertex::Join(target) => self.name(target),
+            Vertex::Join(target) | Vertex::Error(target) => self.name(target),
             Vertex::Virtual if vertex == FIRST => START,
             Vertex::Virtual => END,
         }

@@ -637,6 +637,7 @@ impl fmt::Display for How<'_> {
             TopologyEdgeKind::Route => "route",
             TopologyEdgeKind::Join => "join",
             TopologyEdgeKind::Command => "command",
+            TopologyEdgeKind::Error => "error",
         })?;
         match &self.0.label {
             Some(label) => write!(f, " {}", Shown(label)),

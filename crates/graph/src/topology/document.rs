@@ -18,7 +18,7 @@ pub const MAX_NODES: usize = 10_000;
 /// The most edges of a document, with those of its subgraphs.
 pub const MAX_EDGES: usize = 100_000;
 
-/// How many graphs may lie in each other, the outermost included.
+/// How deep graphs may lie in each other, below the outermost.
 pub const MAX_DEPTH: usize = 16;
 
 /// The largest document that is read, in bytes.
@@ -244,7 +244,7 @@ struct RawEdge {
 
 impl RawGraph {
     fn checked(self) -> Result<GraphTopology, TopologyError> {
-        Reader::default().graph(self, "", 1)
+        Reader::default().graph(self, "", 0)
     }
 }
 
@@ -268,14 +268,14 @@ struct Reader {
 }
 
 impl Reader {
-    /// Checks the graph under `place`, which is the `depth`th from outside.
+    /// Checks the graph under `place`, which has `depth` graphs around it.
     fn graph(
         &mut self,
         raw: RawGraph,
         place: &str,
         depth: usize,
     ) -> Result<GraphTopology, TopologyError> {
-        count(depth, MAX_DEPTH, "graphs in each other", || {
+        count(depth, MAX_DEPTH, "graphs around one", || {
             place.trim_end_matches('.').to_owned()
         })?;
         check_channels(&raw.channels, place)?;

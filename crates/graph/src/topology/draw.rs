@@ -48,8 +48,9 @@ struct Ends {
 impl GraphTopology {
     /// A Mermaid flowchart. No name can break its syntax.
     ///
-    /// A deferred node has a dashed outline, an edge of a command is a dashed arrow,
-    /// the sources of a join meet in a circle, and a subgraph is drawn in its place.
+    /// A deferred node has a dashed outline, the edges of a command and of an error are
+    /// dashed arrows, the sources of a join meet in a circle, and a subgraph is drawn in
+    /// its place.
     pub fn to_mermaid(&self) -> String {
         let mut out = "flowchart TD\n".to_owned();
         mermaid(&mut out, &self.picture("", false), 1);
@@ -157,10 +158,11 @@ impl<'a> Picture<'a> {
                 _ => to.entry.clone(),
             };
             let from = from.exit.clone();
-            let arrow = Arrow::new(from, to, edge.label.as_deref());
+            let is_error = edge.kind == TopologyEdgeKind::Error;
+            let label = edge.label.as_deref().or(is_error.then_some("error"));
             self.arrows.push(Arrow {
-                is_dashed: edge.kind == TopologyEdgeKind::Command,
-                ..arrow
+                is_dashed: is_error || edge.kind == TopologyEdgeKind::Command,
+                ..Arrow::new(from, to, label)
             });
         }
         self.arrows.append(&mut onward);

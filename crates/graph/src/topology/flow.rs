@@ -12,7 +12,7 @@ pub(super) const FIRST: usize = 0;
 /// The vertex of the end.
 pub(super) const LAST: usize = 1;
 
-/// What a vertex stands for. Routes and joins have vertices of their own.
+/// What a vertex stands for. Routes, joins and errors have vertices of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vertex {
     /// The start or the end.
@@ -23,6 +23,8 @@ pub(super) enum Vertex {
     Route(usize),
     /// A join, which leads to the vertex.
     Join(usize),
+    /// A failure, which leads to the vertex.
+    Error(usize),
 }
 
 /// The vertices of a graph, and the ways between them.
@@ -37,7 +39,8 @@ pub(super) struct Flow {
 
 impl Flow {
     /// The vertices of `topology`: edges between names that are no nodes are left out.
-    pub(super) fn of(topology: &GraphTopology) -> Self {
+    /// In an inner graph, a node without edges leaves to the graph around it.
+    pub(super) fn of(topology: &GraphTopology, is_inner: bool) -> Self {
         let mut flow = Self {
             vertices: Vec::new(),
             ways: Vec::new(),
@@ -61,7 +64,7 @@ impl Flow {
                 continue;
             }
             let label = edge.label.as_deref();
-            let label = label.filter(|_| edge.kind != TopologyEdgeKind::Command);
+            let label = label.filter(|_| edge.kind.has_routes());
             let source = label.map_or(from, |label| {
                 let route = routes.entry((from, label));
                 *route.or_insert_with(|| flow.after(from, Vertex::Route(from)))
@@ -70,9 +73,13 @@ impl Flow {
                 TopologyEdgeKind::Join => *joins
                     .entry(edge.group())
                     .or_insert_with(|| flow.before(target, Vertex::Join(target))),
+                TopologyEdgeKind::Error => flow.before(target, Vertex::Error(target)),
                 _ => target,
             };
             flow.connect(source, next);
+        }
+        if is_inner {
+            flow.leave();
         }
         flow
     }
@@ -94,6 +101,15 @@ impl Flow {
         let added = self.add(vertex);
         self.connect(added, to);
         added
+    }
+
+    fn leave(&mut self) {
+        for vertex in 0..self.vertices.len() {
+            let is_node = matches!(self.vertices[vertex], Vertex::Node(_));
+            if is_node && self.ways[vertex].iter().all(|way| self.is_error(*way)) {
+                self.connect(vertex, LAST);
+            }
+        }
     }
 
     fn connect(&mut self, from: usize, to: usize) {
@@ -122,9 +138,15 @@ impl Flow {
         missing.into_iter().map(|count| count == 0).collect()
     }
 
-    /// Which vertices have a way to the end.
+    /// Whether the vertex is a failure.
+    pub(super) fn is_error(&self, vertex: usize) -> bool {
+        matches!(self.vertices[vertex], Vertex::Error(_))
+    }
+
+    /// Which vertices have a way to the end, but for failures.
     pub(super) fn ends(&self) -> Vec<bool> {
-        let mut seen = vec![false; self.vertices.len()];
+        let vertices = 0..self.vertices.len();
+        let mut seen: Vec<_> = vertices.map(|vertex| self.is_error(vertex)).collect();
         flood(&self.back, LAST, &mut seen);
         seen
     }
@@ -318,6 +340,13 @@ impl<'a> Dominators<'a> {
             let is_choice = one != other && self.routers[other] == Some(router);
             is_choice.then_some([router, pair[0], pair[1]])
         })
+    }
+}
+
+impl TopologyEdgeKind {
+    /// Whether a label is that of a route.
+    fn has_routes(self) -> bool {
+        !matches!(self, Self::Command | Self::Error)
     }
 }
 

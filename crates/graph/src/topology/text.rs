@@ -95,13 +95,14 @@ impl TopologyNode {
 impl TopologyEdge {
     /// What is said of an edge, or of a source, beside its ends.
     fn how(&self) -> String {
-        let command = match self.kind {
+        let kind = match self.kind {
             TopologyEdgeKind::Command => " command",
+            TopologyEdgeKind::Error => " error",
             _ => "",
         };
         let label = self.label.as_deref();
         let label = label.map_or(String::new(), |label| format!(" route={}", word(label)));
-        format!("{command}{label}")
+        format!("{kind}{label}")
     }
 }
 

@@ -140,6 +140,26 @@ fn a_finding_in_a_subgraph_says_where() {
 }
 
 #[test]
+fn a_dead_end_in_a_subgraph_leaves_it() {
+    let inner = shape(&["START x", "x ~ y", "x END"]);
+    assert!(found(&inner).contains("`y` has no way to the end"));
+    assert_eq!(found(&nested(shape(&["START a", "a END"]), "a", inner)), "");
+}
+
+#[test]
+fn what_handles_failures_is_reached() {
+    assert_eq!(found(&shape(&["START a", "a END", "a ! b", "b END"])), "");
+    let ways = ["START a", "a ~ d", "a END", "d ! c", "c END"];
+    let expected = "error[no_way_to_end]: `d` has no way to the end\n";
+    assert_eq!(found(&shape(&ways)), expected);
+    let ways = ["START a", "a b", "b a", "b ! c", "c END"];
+    let expected = "error[endless_loop]: nothing leads out of the loop of `a`, `b`\n";
+    assert_eq!(found(&shape(&ways)), expected);
+    let inner = shape(&["START x", "x ! y", "y END"]);
+    assert_eq!(found(&nested(shape(&["START a", "a END"]), "a", inner)), "");
+}
+
+#[test]
 fn a_large_graph_is_looked_at_without_recursion() {
     let names: Vec<_> = (0..10_000).map(|index| format!("n{index}")).collect();
     let mut line = GraphTopology::new("line");
@@ -292,7 +312,8 @@ proptest! {
 
     #[test]
     fn loops_without_an_exit_are_told_as_by_walking(graph in any_graph()) {
-        let edges: Vec<_> = graph.edges.iter().filter(|edge| edge.kind != TopologyEdgeKind::Join).collect();
+        let special = [TopologyEdgeKind::Join, TopologyEdgeKind::Error];
+        let edges: Vec<_> = graph.edges.iter().filter(|edge| !special.contains(&edge.kind)).collect();
         let mut graph = graph.clone();
         graph.edges = edges.iter().map(|edge| (*edge).clone()).collect();
         let from = |node: &str| {

@@ -7,7 +7,7 @@ use rustagents_graph::{
     GraphTopology, Reducer, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode,
 };
 
-/// A graph of its ways: `a b` is an edge, `a x b` a route, `a ~ b` a command, and
+/// A graph of its ways: `a b` is an edge, `a x b` a route, `a ~ b` a command, `a ! b` a handler, and
 /// `a+b c` a join. A node is there once it is named; `!a` is deferred.
 pub(super) fn shape(ways: &[&str]) -> GraphTopology {
     let mut graph = GraphTopology::new("g");
@@ -24,6 +24,7 @@ pub(super) fn shape(ways: &[&str]) -> GraphTopology {
                 [] if sources.len() > 1 => TopologyEdge::join(from, format!("j{index}"), &target),
                 [] => TopologyEdge::direct(from, &target),
                 ["~"] => TopologyEdge::command(from, &target),
+                ["!"] => TopologyEdge::error(from, &target),
                 [label] => TopologyEdge::route(from, label, &target),
                 _ => panic!("no way: {way}"),
             });
@@ -93,6 +94,7 @@ fn edge() -> impl Strategy<Value = (usize, usize, TopologyEdge)> {
             TopologyEdgeKind::Route,
             TopologyEdgeKind::Join,
             TopologyEdgeKind::Command,
+            TopologyEdgeKind::Error,
         ][..],
     );
     let label = proptest::option::of(name());

@@ -150,14 +150,14 @@ fn what_is_over_a_limit_is_refused() {
         .collect();
     let mut edges = shape(&["START a"]);
     edges.edges = vec![TopologyEdge::direct("START", "a"); MAX_EDGES];
-    for graph in [&nodes, &edges, &deep(MAX_DEPTH)] {
+    for graph in [&nodes, &edges, &deep(MAX_DEPTH + 1)] {
         assert_eq!(read(&graph.to_json()).as_ref(), Ok(graph));
     }
     let inner = shape(&["START b", "b END"]);
     nodes.nodes[7].subgraph = Some(Box::new(inner.clone()));
     edges.nodes[0].subgraph = Some(Box::new(inner));
     let large = with("[]", "[]") + &" ".repeat(MAX_BYTES);
-    let places = "nodes[0].subgraph.".repeat(MAX_DEPTH);
+    let places = "nodes[0].subgraph.".repeat(MAX_DEPTH + 1);
     let places = places.trim_end_matches('.');
     for (document, says) in [
         (
@@ -169,8 +169,8 @@ fn what_is_over_a_limit_is_refused() {
             "edges[99998]: there are more than 100000 edges",
         ),
         (
-            deep(MAX_DEPTH + 1).to_json(),
-            &*format!("{places}: there are more than 16 graphs in each other"),
+            deep(MAX_DEPTH + 2).to_json(),
+            &*format!("{places}: there are more than 16 graphs around one"),
         ),
         (large, "byte 16777216: there are more than 16777216 bytes"),
     ] {

@@ -12,6 +12,7 @@ fn rich() -> GraphTopology {
         "b ~ END",
         "c again a",
         "c END",
+        "b ! a",
     ]);
     graph.edges[2].label = Some("ok".to_owned());
     let mut middle = shape(&["START x", "x ~ x"]);
@@ -50,6 +51,7 @@ fn mermaid_draws_joins_commands_deferred_nodes_and_subgraphs() {
     n1 -.-> stop
     n2_stop -->|"again"| n0
     n2_stop --> stop
+    n1 -.->|"error"| n0
     j0 --> n2_start
 "#;
     assert_eq!(rich().to_mermaid(), expected);
@@ -85,6 +87,7 @@ fn dot_draws_joins_commands_deferred_nodes_and_subgraphs() {
     n1 -> stop [style=dashed];
     n2_stop -> n0 [label="again"];
     n2_stop -> stop;
+    n1 -> n0 [label="error", style=dashed];
     j0 -> n2_start;
 }
 "#;

@@ -7,7 +7,7 @@ use super::bench::{any_graph, nested, shape};
 #[test]
 fn every_fact_is_a_line() {
     let mut graph = shape(&[
-        "START !b", "START a", "b+a c", "a ~ END", "c it's c", "c END",
+        "START !b", "START a", "b+a c", "a ~ END", "c it's c", "c END", "a ! b",
     ]);
     graph
         .channels
@@ -34,6 +34,7 @@ node c
 edge START -> a
 edge START -> b
 edge a -> END command
+edge a -> b error
 edge c -> END
 edge c -> c route="it's"
 join a + b -> c
