@@ -144,11 +144,17 @@ pub(crate) struct Check {
 
 #[derive(Debug, Args)]
 pub(crate) struct Graph {
-    /// A .rag file, or a folder that holds one
+    /// A .rag file, a folder that holds one, or a graph as JSON (.json)
     pub(crate) target: PathBuf,
     /// How the graph is written [default: mermaid, or json with --json]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with_all = ["check", "diff"])]
     pub(crate) format: Option<Format>,
+    /// Look for what cannot work in the graph, and draw nothing
+    #[arg(long, conflicts_with = "diff")]
+    pub(crate) check: bool,
+    /// Tell what changed since another graph, and draw nothing
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) diff: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -159,6 +165,7 @@ pub(crate) enum Format {
     Mermaid,
     Json,
     Dot,
+    Text,
 }
 
 #[derive(Debug, Args)]

@@ -92,6 +92,7 @@ pages! {
     "RAG0810"
     "RAG0811"
     "RAG0812"
+    "RAG0813"
     "RAG0815"
     "RAG0816"
     "RAG0901"

@@ -152,6 +152,7 @@ codes! {
     StepResult = "RAG0810", "A step's input or result cannot be recorded";
     StepNotExecuted = "RAG0811", "A step was not executed";
     StepLimit = "RAG0812", "Too many steps in one task";
+    GraphDocument = "RAG0813", "A graph's document cannot be read";
     Goto = "RAG0815", "A node went where it may not go";
     NodeTimeout = "RAG0816", "A node took too long";
 

@@ -414,43 +414,60 @@ impl<S: GraphState> GraphBuilder<S> {
     }
 
     fn topology(&self) -> GraphTopology {
-        let edge = |from: &str, to: &str, label: Option<&str>| TopologyEdge {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            label: label.map(str::to_owned),
-        };
-        let mut edges: Vec<_> = self.start.iter().map(|to| edge(START, to, None)).collect();
+        let start = self.start.iter();
+        let mut edges: Vec<_> = start.map(|to| TopologyEdge::direct(START, to)).collect();
         let nodes = self.nodes.iter().map(|(name, _)| name.as_str());
         for name in std::iter::once(START).chain(nodes) {
-            let own = self.edges.iter().filter(|(from, _)| from == name);
-            edges.extend(own.map(|(_, to)| edge(name, to, None)));
-            for (_, label, targets) in self.routes.iter().filter(|(from, _, _)| from == name) {
-                edges.extend(targets.iter().map(|to| edge(name, to, Some(label))));
-            }
-            for (_, _, routes) in self.branches.iter().filter(|(from, _, _)| from == name) {
-                for (label, targets) in routes {
-                    edges.extend(targets.iter().map(|to| edge(name, to, Some(label))));
-                }
-            }
-            for (_, targets) in self.commands.iter().filter(|(from, _)| from == name) {
-                edges.extend(targets.iter().map(|to| edge(name, to, None)));
-            }
-            let joins = self.joins.iter();
-            let joins = joins.filter(|(sources, _)| sources.iter().any(|source| source == name));
-            edges.extend(joins.map(|(_, to)| edge(name, to, None)));
+            self.edges_from(name, &mut edges);
+            let handler = self.handler_of(name);
+            edges.extend(handler.map(|to| TopologyEdge::error(name, to.as_str())));
         }
         let channels = self.channels.iter();
-        let nodes = self.nodes.iter().map(|(name, _)| name.clone());
+        let nodes = self.nodes.iter();
         GraphTopology {
-            name: self.name.clone(),
             channels: channels
-                .map(|spec| TopologyChannel {
-                    name: spec.name.clone().into_owned(),
-                    reducer: spec.reducer,
-                })
+                .map(|spec| TopologyChannel::new(&*spec.name, spec.reducer))
                 .collect(),
-            nodes: nodes.map(|name| TopologyNode { name }).collect(),
+            nodes: nodes.map(|(name, _)| self.node_shape(name)).collect(),
             edges,
+            ..GraphTopology::new(&self.name)
+        }
+    }
+
+    fn edges_from(&self, name: &str, edges: &mut Vec<TopologyEdge>) {
+        let own = self.edges.iter().filter(|(from, _)| from == name);
+        edges.extend(own.map(|(_, to)| TopologyEdge::direct(name, to)));
+        let routes = self.routes.iter().filter(|(from, _, _)| from == name);
+        let routes = routes.map(|(_, label, to)| (label, to));
+        let branches = self.branches.iter().filter(|(from, _, _)| from == name);
+        let branches = branches.flat_map(|(_, _, routes)| routes);
+        let branches = branches.map(|(label, to)| (label, to));
+        for (label, to) in routes.chain(branches) {
+            edges.extend(to.iter().map(|to| TopologyEdge::route(name, label, to)));
+        }
+        let commands = self.commands.iter().filter(|(from, _)| from == name);
+        let commands = commands.flat_map(|(_, to)| to);
+        edges.extend(commands.map(|to| TopologyEdge::command(name, to)));
+        for (index, (sources, to)) in self.joins.iter().enumerate() {
+            if sources.iter().any(|source| source == name) {
+                edges.push(TopologyEdge::join(name, format!("join-{index}"), to));
+            }
+        }
+    }
+
+    fn handler_of(&self, name: &str) -> Option<NodeName> {
+        let spec = (name != START).then(|| self.spec_of(name));
+        spec.and_then(|spec| spec.on_error)
+    }
+
+    fn node_shape(&self, name: &str) -> TopologyNode {
+        let graph = self.shared.iter().find(|(node, _)| node == name);
+        let graph = graph.map(|(_, graph)| graph.topology().clone());
+        TopologyNode {
+            kind: graph.is_some().then(|| "subgraph".to_owned()),
+            deferred: self.spec_of(name).is_deferred,
+            subgraph: graph.map(Box::new),
+            ..TopologyNode::new(name)
         }
     }
 

@@ -40,4 +40,4 @@ pub use policy::{NodeSpec, RetryPolicy, Timeout};
 pub use question::{AskOptions, Asked};
 pub use record::Goto;
 pub use state::{GraphState, Messages, Reducer, State, Update, Writes};
-pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode};
+pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode};

@@ -1,22 +1,36 @@
 //! The shape of a graph, for drawings and tools.
+//!
+//! Reading order: this page (what a shape is made of), `document` (as JSON, and
+//! what a document may not be), `draw` (as a drawing), `text` (as lines beside a
+//! test), `analysis` over `flow` (what cannot work), and `diff` (what changed).
+
+mod analysis;
+mod diff;
+mod document;
+mod draw;
+mod flow;
+mod text;
 
 use std::{
     collections::BTreeMap,
     fmt::{self, Write},
-    iter,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{
-    builder::{END, START},
-    state::Reducer,
-};
+use crate::state::Reducer;
+
+pub use analysis::{Analysis, Finding, FindingKind, Severity};
+pub use diff::{TopologyChange, TopologyDiff};
+pub use document::{MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, SCHEMA, TopologyError};
 
 /// What a graph is made of, in the order of its declaration.
 ///
-/// The ends of the edges are the names of nodes, [`START`] and [`END`]; no node
-/// has one of those names. A route to several targets is one edge for each.
+/// The ends of the edges are the names of nodes, [`START`](crate::START) and
+/// [`END`](crate::END); no node has one of those names. A route to several targets is
+/// one edge for each, and so is a join of several sources. An edge between names that
+/// are no nodes is left out of drawings and of the analysis.
 ///
 /// ```
 /// use rustagents_graph::{END, GraphBuilder, NodeOutput, node_fn};
@@ -43,14 +57,14 @@ pub struct GraphTopology {
     pub name: String,
     /// The channels.
     pub channels: Vec<TopologyChannel>,
-    /// The nodes, without [`START`] and [`END`].
+    /// The nodes, without `START` and `END`.
     pub nodes: Vec<TopologyNode>,
     /// The edges: from the start first, then those of each node.
     pub edges: Vec<TopologyEdge>,
 }
 
 /// A channel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TopologyChannel {
     /// Its name.
@@ -65,136 +79,171 @@ pub struct TopologyChannel {
 pub struct TopologyNode {
     /// Its name.
     pub name: String,
+    /// What does its work, such as `agent`, `function`, `subgraph` or `interrupt`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Whether it runs only when nothing else is to be run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
+    /// What its author says of it. It means nothing to the graph.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, Value>,
+    /// The graph that it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subgraph: Option<Box<GraphTopology>>,
+}
+
+/// How an edge is taken.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TopologyEdgeKind {
+    /// Always.
+    #[default]
+    Direct,
+    /// When its source takes the route of its label.
+    Route,
+    /// When all sources of its group ran.
+    Join,
+    /// When its source names the target in its output.
+    Command,
+    /// When its source failed for good.
+    Error,
 }
 
 /// A way from one node to another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopologyEdge {
     /// Where it starts.
     pub from: String,
     /// Where it leads.
     pub to: String,
-    /// The route that takes it; `None` where it is always taken.
+    /// The route that takes it; `None` where none does.
     pub label: Option<String>,
+    /// How it is taken.
+    pub kind: TopologyEdgeKind,
+    /// The name of the group to which a join's edge belongs. Edges of one name and
+    /// target are one group.
+    pub join: Option<String>,
 }
 
 impl GraphTopology {
-    /// A Mermaid flowchart. No name can break its syntax.
-    pub fn to_mermaid(&self) -> String {
-        let shapes = self.shapes().into_iter().map(|(id, shape)| {
-            let name = Mermaid(shape.name());
-            match shape {
-                Shape::Node(_) => format!("    {id}[\"{name}\"]\n"),
-                Shape::Virtual(_) => format!("    {id}([\"{name}\"])\n"),
-            }
-        });
-        let arrows = self.arrows().into_iter();
-        let arrows = arrows.map(|(from, to, label)| match label {
-            Some(label) => format!("    {from} -->|\"{}\"| {to}\n", Mermaid(label)),
-            None => format!("    {from} --> {to}\n"),
-        });
-        let title = "flowchart TD\n".to_owned();
-        iter::once(title).chain(shapes).chain(arrows).collect()
-    }
-
-    /// A graph in Graphviz' DOT. No name can break its syntax.
-    pub fn to_dot(&self) -> String {
-        let shapes = self.shapes().into_iter().map(|(id, shape)| {
-            let name = Dot(shape.name());
-            let outline = match shape {
-                Shape::Node(_) => "box",
-                Shape::Virtual(_) => "oval",
-            };
-            format!("    {id} [label=\"{name}\", shape={outline}];\n")
-        });
-        let arrows = self.arrows().into_iter();
-        let arrows = arrows.map(|(from, to, label)| match label {
-            Some(label) => format!("    {from} -> {to} [label=\"{}\"];\n", Dot(label)),
-            None => format!("    {from} -> {to};\n"),
-        });
-        let open = format!("digraph \"{}\" {{\n", Dot(&self.name));
-        let close = "}\n".to_owned();
-        let lines = iter::once(open).chain(shapes).chain(arrows);
-        lines.chain(iter::once(close)).collect()
-    }
-
-    /// What is drawn, each under an id that is a plain word in every format:
-    /// names may be keywords there.
-    fn shapes(&self) -> Vec<(String, Shape<'_>)> {
-        let nodes = self.nodes.iter().enumerate();
-        let nodes = nodes.map(|(index, node)| (format!("n{index}"), Shape::Node(&node.name)));
-        let mut shapes = vec![("start".to_owned(), Shape::Virtual(START))];
-        shapes.extend(nodes);
-        if self.edges.iter().any(|edge| edge.to == END) {
-            shapes.push(("stop".to_owned(), Shape::Virtual(END)));
-        }
-        shapes
-    }
-
-    /// The edges, with the ids of their ends.
-    fn arrows(&self) -> Vec<(String, String, Option<&str>)> {
-        let shapes = self.shapes().into_iter();
-        let ids: BTreeMap<_, _> = shapes.map(|(id, shape)| (shape.name(), id)).collect();
-        let id = |name: &str| ids.get(name).cloned();
-        let edges = self.edges.iter();
-        edges
-            .filter_map(|edge| Some((id(&edge.from)?, id(&edge.to)?, edge.label.as_deref())))
-            .collect()
-    }
-}
-
-/// Something with an outline.
-#[derive(Clone, Copy)]
-enum Shape<'a> {
-    Node(&'a str),
-    Virtual(&'static str),
-}
-
-impl<'a> Shape<'a> {
-    fn name(self) -> &'a str {
-        match self {
-            Self::Node(name) | Self::Virtual(name) => name,
+    /// A graph without anything.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            channels: Vec::new(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
         }
     }
 }
 
-/// Text between Mermaid's double quotes. All but harmless characters become
-/// their numbers: quotes, directives, HTML and Markdown have a meaning even there.
-struct Mermaid<'a>(&'a str);
+impl TopologyChannel {
+    /// A channel.
+    pub fn new(name: impl Into<String>, reducer: Reducer) -> Self {
+        Self {
+            name: name.into(),
+            reducer,
+        }
+    }
+}
 
-impl fmt::Display for Mermaid<'_> {
+impl TopologyNode {
+    /// A node of which nothing but its name is known.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kind: None,
+            deferred: false,
+            metadata: BTreeMap::new(),
+            subgraph: None,
+        }
+    }
+}
+
+impl TopologyEdge {
+    /// An edge that is always taken.
+    pub fn direct(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self {
+            from: from.into(),
+            to: to.into(),
+            label: None,
+            kind: TopologyEdgeKind::Direct,
+            join: None,
+        }
+    }
+
+    /// An edge of the route `label`.
+    pub fn route(from: impl Into<String>, label: impl Into<String>, to: impl Into<String>) -> Self {
+        Self {
+            label: Some(label.into()),
+            kind: TopologyEdgeKind::Route,
+            ..Self::direct(from, to)
+        }
+    }
+
+    /// The edge from one source of the join `group`.
+    pub fn join(from: impl Into<String>, group: impl Into<String>, to: impl Into<String>) -> Self {
+        Self {
+            kind: TopologyEdgeKind::Join,
+            join: Some(group.into()),
+            ..Self::direct(from, to)
+        }
+    }
+
+    /// An edge to what its source may name in its output.
+    pub fn command(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self {
+            kind: TopologyEdgeKind::Command,
+            ..Self::direct(from, to)
+        }
+    }
+
+    /// The edge to what handles the failure of its source.
+    pub fn error(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self {
+            kind: TopologyEdgeKind::Error,
+            ..Self::direct(from, to)
+        }
+    }
+
+    /// What tells the group of a join's edge from the others.
+    fn group(&self) -> (&str, Option<&str>) {
+        (&self.to, self.join.as_deref())
+    }
+
+    /// Everything of it, in an order.
+    fn key(&self) -> (&str, &str, TopologyEdgeKind, Option<&str>, Option<&str>) {
+        let (label, join) = (self.label.as_deref(), self.join.as_deref());
+        (&self.from, &self.to, self.kind, label, join)
+    }
+}
+
+/// The word of a reducer.
+fn reducer(reducer: Reducer) -> String {
+    match serde_json::to_value(reducer) {
+        Ok(Value::String(word)) => word,
+        other => other.unwrap_or_default().to_string(),
+    }
+}
+
+/// Text from outside in a message of one line.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            // The syntax has no empty text.
-            return f.write_char(' ');
-        }
+        f.write_char('`')?;
         for c in self.0.chars() {
-            if c.is_alphanumeric() || " _-.,".contains(c) {
-                f.write_char(c)?;
+            if c.is_control() {
+                write!(f, "{}", c.escape_unicode())?;
             } else {
-                write!(f, "#{};", u32::from(c))?;
+                f.write_char(c)?;
             }
         }
-        Ok(())
-    }
-}
-
-/// Text between DOT's double quotes, where a backslash and `&` start escapes.
-struct Dot<'a>(&'a str);
-
-impl fmt::Display for Dot<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '"' => f.write_str("\\\"")?,
-                '\\' => f.write_str("\\\\")?,
-                '\n' => f.write_str("\\n")?,
-                '&' => f.write_str("&amp;")?,
-                c if c.is_control() => write!(f, "\\\\{}", &c.escape_unicode().to_string()[1..])?,
-                c => f.write_char(c)?,
-            }
-        }
-        Ok(())
+        f.write_char('`')
     }
 }

@@ -1,4 +1,11 @@
-use rustagents_graph::{END, Graph, GraphBuilder, NodeOutput, Reducer, node_fn};
+mod analysis;
+mod bench;
+mod diff;
+mod document;
+mod drawing;
+mod text;
+
+use rustagents_graph::{END, Graph, GraphBuilder, NodeOutput, NodeSpec, Reducer, node_fn};
 
 fn nodes(builder: GraphBuilder, names: &[&str]) -> GraphBuilder {
     names.iter().fold(builder, |builder, name| {
@@ -159,4 +166,54 @@ fn keywords_and_ids_as_names_stay_names() {
     n3 --> stop
 "#;
     assert_eq!(graph.topology().to_mermaid(), expected);
+}
+
+#[test]
+fn a_builder_says_what_each_way_and_node_is() {
+    let inner = nodes(GraphBuilder::new("inner"), &["x"])
+        .start(["x"])
+        .edge("x", END)
+        .compile()
+        .unwrap();
+    let graph = nodes(
+        GraphBuilder::new("desk"),
+        &["a", "b", "late", "pick", "help"],
+    )
+    .subgraph("inside", inner)
+    .spec("late", NodeSpec::new().deferred())
+    .spec("inside", NodeSpec::new().on_error("help"))
+    .start_branch(|_| "x", [("x", "a"), ("y", "b")])
+    .start(["inside"])
+    .join(["a", "inside"], "pick")
+    .edge("b", END)
+    .commands("pick", ["late", "b"])
+    .edge("late", END)
+    .edge("help", END)
+    .compile()
+    .unwrap();
+    let expected = "\
+graph desk
+node a
+node b
+node help
+node inside kind=subgraph
+  graph inner
+  node x
+  edge START -> x
+  edge x -> END
+node late deferred
+node pick
+edge START -> a route=x
+edge START -> b route=y
+edge START -> inside
+edge b -> END
+edge help -> END
+edge inside -> help error
+edge late -> END
+edge pick -> b command
+edge pick -> late command
+join a + inside -> pick
+";
+    assert_eq!(graph.topology().to_text(), expected);
+    assert!(graph.topology().analyse().is_empty());
 }

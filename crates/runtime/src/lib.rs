@@ -27,4 +27,5 @@ pub use answers::{Answers, Decision};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};
 pub use runs::{Resume, RunError, Runtime, Start, Watch};
+pub use rustagents_graph::topology;
 pub use view::ThreadView;
