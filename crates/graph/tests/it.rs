@@ -16,3 +16,6 @@ mod growth;
 mod snapshots;
 mod steps;
 mod topology;
+mod typed;
+mod typed_compile;
+mod typed_like_json;

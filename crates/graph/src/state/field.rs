@@ -10,11 +10,10 @@ mod custom;
 mod list;
 mod messages;
 mod number;
+mod schema;
 mod value;
 
-use rustagents_core::journal::JournalError;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
 
 use super::{
     ChannelSpec, Delta, FindMessage, ReduceError, Reducer, TaskWrites, UpdateError, Writes, Written,
@@ -26,6 +25,15 @@ pub use list::{Append, Distinct, Topic, Union};
 pub use messages::{IntoMessages, MessagesById};
 pub use number::{Count, Counter, Extreme, Max, Min};
 pub use value::{Ephemeral, Overwrite, Untracked};
+
+/// What the code of `#[derive(GraphState)]` names.
+#[doc(hidden)]
+pub use {
+    rustagents_core::{ids::MessageId, journal::JournalError, message::Message},
+    schema::schema,
+    schemars::SchemaGenerator,
+    serde_json::Value,
+};
 
 /// A reducer, for a channel that is a field of type `T`. `#[derive(GraphState)]`
 /// calls it; nobody else needs to.

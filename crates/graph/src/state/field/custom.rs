@@ -32,6 +32,13 @@ fn fold<T, F: Folds<T>>(current: &T, write: &Value) -> Result<T, String> {
     F::fold(current, decode(write)?)
 }
 
+/// The JSON form of what a function made, if that is read back.
+fn form<T: Serialize + DeserializeOwned>(value: &T) -> Result<Value, String> {
+    let form = serde_json::to_value(value).map_err(|error| error.to_string());
+    let form = form.and_then(|form| decode::<T>(&form).map(|_| form));
+    form.map_err(|reason| format!("what the reducer makes cannot be recorded: {reason}"))
+}
+
 /// The same on JSON, for a [`State`](crate::state::State).
 fn fold_json<T, F>(current: &Value, write: &Value) -> Result<Value, String>
 where
@@ -43,10 +50,6 @@ where
         current => decode(current)?,
     };
     form(&fold::<T, F>(&current, write)?)
-}
-
-fn form<T: Serialize>(value: &T) -> Result<Value, String> {
-    serde_json::to_value(value).map_err(|error| format!("the value has no JSON form: {error}"))
 }
 
 impl<T, F> Reduce<T> for Custom<F>

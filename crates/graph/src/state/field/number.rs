@@ -28,6 +28,11 @@ pub type Max = Extreme<true>;
 pub struct Counter;
 
 /// A number that is a sum of others.
+#[diagnostic::on_unimplemented(
+    message = "a channel of type `{Self}` cannot be a counter",
+    label = "not a number that is counted",
+    note = "`counter` is for `i64`, `u64` and `f64`"
+)]
 pub trait Count: Serialize + DeserializeOwned + Default + Copy {
     /// The sum, if there is one.
     #[must_use]
