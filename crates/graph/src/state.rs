@@ -210,7 +210,8 @@ pub trait GraphState: Clone + fmt::Debug + Send + Sync + 'static {
     /// The changes that make this state of an empty one, without untracked channels.
     fn deltas(&self) -> Vec<(ChannelName, Delta)>;
 
-    /// The whole state as JSON: messages in full, unwritten values as null.
+    /// The whole state as JSON: messages in full, unwritten values as null, or as
+    /// what their type has at first.
     fn to_json(&self) -> Value;
 }
 

@@ -553,3 +553,56 @@ fn messages_from_outside_stand_once() {
     let messages: Messages = [message(1), message(2), message(1)].into_iter().collect();
     assert_eq!(messages.len(), 2);
 }
+
+/// The crate under another name, and types by other names.
+mod elsewhere {
+    pub(crate) use rustagents_graph as engine;
+}
+
+type Names = Vec<String>;
+
+/// What only this module knows.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Private(u8);
+
+#[derive(Clone, Debug, PartialEq, elsewhere::engine::GraphState)]
+#[state(crate = elsewhere::engine, input(private, names, best, order))]
+pub(crate) struct Renamed {
+    private: Private,
+    #[channel(append)]
+    names: Names,
+    #[channel(max)]
+    best: Option<f64>,
+    #[channel(union)]
+    order: Distinct<u8>,
+}
+
+#[tokio::test]
+async fn an_input_is_written_as_a_node_writes_and_a_node_takes_a_route() {
+    let graph = GraphBuilder::<Renamed>::typed("g")
+        .function("name", |_, _| async {
+            let update = Renamed::update().names("second").best(1.0);
+            Ok(NodeOutput::from(update).route("on"))
+        })
+        .start(["name"])
+        .route("name", "on", [END])
+        .compile()
+        .unwrap();
+    let input = RenamedInput {
+        private: Private(7),
+        names: vec!["first".into()],
+        best: Some(2.5),
+        order: [3, 1, 3].into_iter().collect(),
+    };
+    let end = Bench::new()
+        .attempt_on(&graph, |_| input.into())
+        .await
+        .unwrap();
+    let expected = Renamed {
+        private: Private(7),
+        names: vec!["first".into(), "second".into()],
+        best: Some(2.5),
+        order: [3, 1].into_iter().collect(),
+    };
+    assert_eq!(*end.state, expected);
+}

@@ -42,7 +42,6 @@ pub(crate) fn expand(state: &State<'_>) -> syn::Result<TokenStream> {
         } = method;
         quote! {
             #[doc = #doc]
-            #[must_use]
             #visibility fn #name(mut self, #parameters) -> Self {
                 #body
                 self
@@ -69,7 +68,7 @@ pub(crate) fn expand(state: &State<'_>) -> syn::Result<TokenStream> {
         }
 
         #[automatically_derived]
-        #[allow(dead_code)]
+        #[allow(dead_code, private_interfaces)]
         impl #update {
             #(#methods)*
         }
