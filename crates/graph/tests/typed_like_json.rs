@@ -41,7 +41,7 @@ struct All {
     untracked: u8,
     #[channel(barrier("a", "b", "c"))]
     barrier: Arrivals,
-    #[channel(reduce = shorter)]
+    #[channel(reduce = joined)]
     custom: String,
 }
 
@@ -50,7 +50,7 @@ struct All {
     clippy::needless_pass_by_value,
     reason = "the form of a reducer"
 )]
-fn shorter(current: &String, write: String) -> Result<String, String> {
+fn joined(current: &String, write: String) -> Result<String, String> {
     match write.as_str() {
         "no" => Err("it says no".into()),
         write => Ok(format!("{current}{write}")),
@@ -63,7 +63,7 @@ type Deltas = Vec<(ChannelName, Delta)>;
 /// by name.
 fn step<S: GraphState>(
     state: &S,
-    tasks: &[Vec<(&'static str, Written)>],
+    tasks: &[Vec<(&str, Written)>],
 ) -> Result<Deltas, (String, ReduceError)> {
     let mut gathered: Vec<(ChannelName, TaskWrites)> = Vec::new();
     for (task, writes) in tasks.iter().enumerate() {
@@ -73,7 +73,7 @@ fn step<S: GraphState>(
             }
             let place = gathered.iter().position(|(name, _)| name == channel);
             let place = place.unwrap_or_else(|| {
-                gathered.push(((*channel).into(), TaskWrites::new()));
+                gathered.push(((*channel).to_owned().into(), TaskWrites::new()));
                 gathered.len() - 1
             });
             gathered[place].1.push((task, written.clone()));
@@ -395,4 +395,53 @@ fn what_a_reducer_makes_must_have_a_form_that_is_read_back() {
         error.to_string(),
         "what the reducer makes cannot be recorded: invalid type: null, expected f64"
     );
+}
+
+/// A channel; what it is written before; the writes of two tasks; what changes then.
+const CHANGES: &str = r#"
+["overwrite", {"set": "a"}, [[{"set": "b"}, {"set": "c"}], []], [{"set": "c"}]]
+["overwrite", {"set": "a"}, [[{"set": "b"}], [{"replace": "c"}]], [{"set": "c"}]]
+["append", {"set": 1}, [[{"set": 2}], [{"append": [3, 3]}]], [{"append": [2]}, {"append": [3, 3]}]]
+["append", {"set": 1}, [[{"replace": [7]}], ["clear", {"set": 3}]], ["clear", {"append": [7]}]]
+["distinct", {"set": [1]}, [[{"append": [[1], [2]]}], [{"append": [[2], [3]]}]], [{"append": [[2]]}, {"append": [[3]]}]]
+["distinct", {"set": [1]}, [["clear", {"set": [1]}], [{"set": [1]}]], ["clear", {"append": [[1]]}]]
+["sorted", {"set": 1}, [[{"replace": [2, 2, 1]}], []], ["clear", {"append": [2, 1]}]]
+["min", {"set": 5}, [[{"set": 6}, {"set": 4}], [{"set": 4}, {"set": 3}]], [{"set": 4}, {"set": 3}]]
+["max", {"set": 0.5}, [[{"set": 0.25}], [{"set": 0.75}]], [{"set": 0.75}]]
+["signed", {"set": 5}, [[{"set": 1}], [{"set": -2}]], [{"add": 1}, {"add": -2}]]
+["signed", {"set": 5}, [["clear", {"set": 1}], []], ["clear", {"add": 1}]]
+["topic", {"set": 1}, [[{"set": 2}], [{"set": 3}]], ["clear", {"append": [2]}, {"append": [3]}]]
+["topic", {"set": 1}, [[], []], ["clear"]]
+["ephemeral", {"set": 1}, [[{"set": 2}], []], [{"set": 2}]]
+["ephemeral", {"set": 1}, [[], []], ["clear"]]
+["untracked", {"set": 1}, [[{"set": 2}], []], [{"set": 2}]]
+["barrier", {"append": ["a", "b"]}, [[{"set": "b"}], [{"set": "c"}]], [{"append": ["c"]}]]
+["barrier", {"append": ["a", "b", "c"]}, [[{"set": "b"}], []], ["clear", {"append": ["b"]}]]
+["custom", {"set": "a"}, [[{"set": "b"}], [{"set": "c"}]], [{"set": "abc"}]]
+["custom", {"set": "a"}, [["clear", {"set": "b"}], [{"set": "c"}]], [{"set": "bc"}]]
+["custom", {"set": "a"}, [[{"set": "b"}, "clear"], []], ["clear"]]
+"#;
+
+#[test]
+fn what_writes_of_two_tasks_come_to() {
+    for line in CHANGES.trim().lines() {
+        let case: (String, Written, [Vec<Written>; 2], Vec<Delta>) =
+            serde_json::from_str(line).unwrap();
+        let (channel, before, tasks, expected) = case;
+        let (mut typed, mut json) = (All::empty(&[]), State::empty(&All::declared()));
+        let first = step(&typed, &[vec![(&*channel, before)]]).unwrap();
+        apply(&mut typed, &first);
+        apply(&mut json, &first);
+        let writes = |task: Vec<Written>| task.into_iter().map(|w| (&*channel, w)).collect();
+        let tasks: [Vec<_>; 2] = tasks.map(writes);
+        let deltas = step(&typed, &tasks).unwrap();
+        assert_eq!(step(&json, &tasks).unwrap(), deltas, "{line}");
+        let deltas = deltas.into_iter().map(|(_, delta)| delta);
+        assert_eq!(deltas.collect::<Vec<_>>(), expected, "{line}");
+    }
+    for write in [Written::Set as fn(Value) -> Written, Written::Replace] {
+        let two = |value: &str| vec![("overwrite", write(value.into()))];
+        let (_, error) = step(&All::empty(&[]), &[two("a"), two("b")]).unwrap_err();
+        assert_eq!(error, ReduceError::Concurrent(0, 1));
+    }
 }
