@@ -8,6 +8,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("syntax", &[]),
+    ("macros", &[]),
     ("http", &[]),
     ("registry", &["core"]),
     ("config", &["core", "registry"]),
@@ -19,7 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store-sqlite", &["core", "store"]),
     ("testkit", &["core"]),
     ("agent", &["core", "registry"]),
-    ("graph", &["core", "registry"]),
+    ("graph", &["core", "macros", "registry"]),
     ("runtime", &["agent", "core", "graph", "lang", "registry"]),
     (
         "cli",
@@ -49,6 +50,8 @@ const KEPT: &[(&str, &[&str])] = &[
     ("mimalloc", &["cli"]),
     ("minijinja", &["providers", "tools"]),
     ("percent-encoding", &["tools"]),
+    ("proc-macro2", &["macros"]),
+    ("quote", &["macros"]),
     ("reqwest", &["http", "providers", "tools"]),
     ("rowan", &["syntax"]),
     ("rusqlite", &["store-sqlite", "tools"]),
@@ -56,7 +59,8 @@ const KEPT: &[(&str, &[&str])] = &[
     ("rustls", &["http"]),
     ("rustls-platform-verifier", &["http"]),
     ("rustyline", &["cli"]),
-    ("schemars", &["agent"]),
+    ("schemars", &["agent", "graph"]),
+    ("syn", &["macros"]),
     (
         "tokio",
         &[

@@ -96,6 +96,21 @@ impl GraphBuilder {
         self
     }
 
+    /// Declares a channel that takes the names in `awaited`, and is complete for
+    /// the step after the last of them arrived.
+    #[must_use]
+    pub fn barrier<N: Into<ChannelName>>(
+        mut self,
+        name: impl Into<ChannelName>,
+        awaited: impl IntoIterator<Item = N>,
+    ) -> Self {
+        self.channels.push(ChannelSpec {
+            awaited: awaited.into_iter().map(Into::into).collect(),
+            ..ChannelSpec::new(name, Reducer::Barrier)
+        });
+        self
+    }
+
     /// Declares a channel with a reducer of its own.
     #[must_use]
     pub fn custom_channel(mut self, name: impl Into<ChannelName>, fold: Fold) -> Self {
@@ -511,6 +526,13 @@ impl<S: GraphState> GraphBuilder<S> {
         let mut seen = BTreeSet::new();
         for spec in self.channels.iter().filter(|spec| !seen.insert(&spec.name)) {
             faults.push(GraphFault::DuplicateChannel {
+                channel: spec.name.clone().into_owned(),
+            });
+        }
+        let waits_for_nothing =
+            |spec: &&ChannelSpec| spec.reducer == Reducer::Barrier && spec.awaited.is_empty();
+        for spec in self.channels.iter().filter(waits_for_nothing) {
+            faults.push(GraphFault::EmptyBarrier {
                 channel: spec.name.clone().into_owned(),
             });
         }

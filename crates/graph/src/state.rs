@@ -8,10 +8,11 @@
 //! with its builder, in JSON; any other type becomes one by [`GraphState`].
 
 mod error;
-
+pub mod field;
 mod json;
 mod messages;
 mod number;
+mod reduce;
 mod write;
 
 use std::{borrow::Cow, fmt, sync::Arc};
@@ -54,6 +55,9 @@ pub enum Reducer {
     Ephemeral,
     /// As [`Overwrite`](Self::Overwrite), and never recorded: gone after a resume.
     Untracked,
+    /// The names that arrived, of those that it waits for: complete for the step
+    /// after the last one, then empty again.
+    Barrier,
     /// What a function makes of the current value and a write.
     Custom,
 }
@@ -61,12 +65,15 @@ pub enum Reducer {
 impl Reducer {
     /// Whether the channel holds a list.
     pub(crate) fn is_list(self) -> bool {
-        matches!(self, Self::Append | Self::Union | Self::Topic)
+        matches!(
+            self,
+            Self::Append | Self::Union | Self::Topic | Self::Barrier
+        )
     }
 
-    /// Whether what a step wrote is gone after the next one.
+    /// Whether a step can end what is in the channel without a write.
     pub(crate) fn is_fleeting(self) -> bool {
-        matches!(self, Self::Topic | Self::Ephemeral)
+        matches!(self, Self::Topic | Self::Ephemeral | Self::Barrier)
     }
 }
 
@@ -83,6 +90,8 @@ pub struct ChannelSpec {
     pub reducer: Reducer,
     /// What its reducer does, where that is [`Reducer::Custom`].
     pub fold: Option<Fold>,
+    /// The names that it waits for, where its reducer is [`Reducer::Barrier`].
+    pub awaited: Vec<ChannelName>,
 }
 
 impl ChannelSpec {
@@ -92,6 +101,7 @@ impl ChannelSpec {
             name: name.into(),
             reducer,
             fold: None,
+            awaited: Vec::new(),
         }
     }
 }
@@ -207,7 +217,8 @@ pub trait GraphState: Clone + fmt::Debug + Send + Sync + 'static {
     /// The changes that make this state of an empty one, without untracked channels.
     fn deltas(&self) -> Vec<(ChannelName, Delta)>;
 
-    /// The whole state as JSON: messages in full, unwritten values as null.
+    /// The whole state as JSON: messages in full, unwritten values as null, or as
+    /// what their type has at first.
     fn to_json(&self) -> Value;
 }
 

@@ -35,8 +35,8 @@ pub(crate) struct Bench {
 
 struct Closing;
 
-impl Frame for Closing {
-    fn close(&self, end: &GraphEnd, write: &mut Write) {
+impl<S: GraphState> Frame<S> for Closing {
+    fn close(&self, end: &GraphEnd<S>, write: &mut Write) {
         let kind = match end.outcome {
             Outcome::Suspended(_) => kind::RUN_SUSPENDED,
             _ => kind::RUN_CLOSED,
@@ -92,6 +92,24 @@ impl Bench {
 
     /// One driver's try: opens the run if it is new, then drives it.
     pub(crate) async fn attempt(&self, graph: &Graph) -> Result<GraphEnd, Halt> {
+        let says_hello = graph.channels().iter().any(|spec| spec.name == "messages");
+        let input = |scope: &Scope| {
+            let mut input = Writes::new();
+            if says_hello {
+                let message = Message::user(scope.mint_message(), "hello");
+                input.push("messages", Update::Messages(vec![message.into()]));
+            }
+            input
+        };
+        self.attempt_on(graph, input).await
+    }
+
+    /// As [`attempt`](Self::attempt), on any state and with any input.
+    pub(crate) async fn attempt_on<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        input: impl FnOnce(&Scope) -> S::Update,
+    ) -> Result<GraphEnd<S>, Halt> {
         let claim = self
             .journal
             .claim(&Self::thread(), Owner::default())
@@ -99,19 +117,13 @@ impl Bench {
         let scope = self.scope(&claim).await?;
         let mut at = graph.restore(&scope)?;
         if at.checkpoint == 0 {
-            let mut input = Writes::new();
-            if graph.channels().iter().any(|spec| spec.name == "messages") {
-                let message = Message::user(scope.mint_message(), "hello");
-                input.push("messages", Update::Messages(vec![message.into()]));
-            }
-            at =
-                graph
-                    .open(&scope, at, input, Write::new())
-                    .await
-                    .map_err(|error| match error {
-                        OpenError::Halt(halt) => halt,
-                        other => panic!("{other}"),
-                    })?;
+            at = graph
+                .open(&scope, at, input(&scope), Write::new())
+                .await
+                .map_err(|error| match error {
+                    OpenError::Halt(halt) => halt,
+                    other => panic!("{other}"),
+                })?;
         }
         graph.drive(&scope, at, &Closing).await
     }
@@ -214,14 +226,14 @@ impl Bench {
     }
 }
 
-pub(crate) fn asks(end: &GraphEnd) -> Vec<Ask> {
+pub(crate) fn asks<S: GraphState>(end: &GraphEnd<S>) -> Vec<Ask> {
     match &end.outcome {
         Outcome::Suspended(asks) => asks.clone(),
         other => panic!("expected questions, found {other:?}"),
     }
 }
 
-pub(crate) fn failure(end: &GraphEnd) -> String {
+pub(crate) fn failure<S: GraphState>(end: &GraphEnd<S>) -> String {
     match &end.outcome {
         Outcome::Failed { node, failure } => {
             format!("{node} {}: {}", failure.code, failure.message)

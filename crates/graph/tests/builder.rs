@@ -10,6 +10,7 @@ fn every_fault_is_in_one_report() {
     let mut builder = GraphBuilder::new("g")
         .channel("c", Reducer::Append)
         .channel("c", Reducer::Overwrite)
+        .barrier("gate", [""; 0])
         .recursion_limit(0)
         .edge("a", "nowhere")
         .edge("ghost", END)
@@ -25,6 +26,7 @@ fn every_fault_is_in_one_report() {
     for expected in [
         "there are two nodes `a`",
         "there are two channels `c`",
+        "barrier `gate` waits for no names",
         "`END` cannot name a node",
         "the graph has no start",
         "the recursion limit is 0",

@@ -20,4 +20,7 @@ mod steps;
 mod subgraphs;
 mod time;
 mod topology;
+mod typed;
+mod typed_compile;
+mod typed_like_json;
 mod ways;

@@ -184,6 +184,35 @@ async fn two_writes_to_an_overwrite_channel_name_channel_and_tasks() {
 }
 
 #[tokio::test]
+async fn a_barrier_is_complete_for_the_step_after_the_last_name() {
+    let arrive = |name: &'static str| {
+        node_fn(move |_, _| async move {
+            let output = NodeOutput::new().write("seen", Update::Value(name.into()));
+            Ok(output.write("gate", Update::Value(name.into())))
+        })
+    };
+    let graph = GraphBuilder::new("g")
+        .channel("seen", Reducer::Append)
+        .barrier("gate", ["b", "c"])
+        .node("b", arrive("b"))
+        .node("c", arrive("c"))
+        .node("d", noting("d", &World::new()))
+        .start(["b"])
+        .edge("b", "c")
+        .branch(
+            "c",
+            |state: &State| state.is_complete("gate"),
+            [(true, "d"), (false, END)],
+        )
+        .edge("d", END)
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), [json!("b"), json!("c"), json!("d")]);
+    assert_eq!(end.state.list("gate").len(), 0, "its step is over");
+}
+
+#[tokio::test]
 async fn writes_that_do_not_fit_are_refused_before_anything_is_recorded() {
     let cases = [
         (

@@ -78,6 +78,12 @@ pub enum GraphFault {
         /// Where it leads.
         target: String,
     },
+    /// A barrier waits for nobody.
+    #[error("barrier `{channel}` waits for no names")]
+    EmptyBarrier {
+        /// The channel.
+        channel: String,
+    },
     /// A route is named twice, or has no target.
     #[error("route `{label}` of `{node}` is named twice or leads nowhere")]
     Route {

@@ -18,6 +18,16 @@ pub enum UpdateError {
         /// What it takes.
         takes: &'static str,
     },
+    /// What is written is not one of the channel's values.
+    #[error("channel `{channel}` takes {takes}: {reason}")]
+    Value {
+        /// The channel.
+        channel: String,
+        /// What it takes.
+        takes: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// What is written has no JSON form.
     #[error("what was written to channel `{channel}` has no JSON form: {reason}")]
     Encode {

@@ -6,14 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use rustagents_core::{
-    canonical::Canonical, digest::Digest, ids::MessageId, journal::JournalError, message::Message,
-};
+use rustagents_core::{digest::Digest, ids::MessageId, journal::JournalError, message::Message};
 use serde_json::Value;
 
 use super::{
     Applied, ChannelName, ChannelSpec, Delta, FindMessage, Fold, GraphState, Messages, ReduceError,
     Reducer, TaskWrites, UpdateError, Writes, Written, misfit, number,
+    reduce::{self, Held},
 };
 
 /// The committed state: named channels of JSON values and messages. Cloning shares
@@ -30,6 +29,7 @@ pub struct State {
 struct Channel {
     reducer: Reducer,
     fold: Option<Fold>,
+    awaited: Vec<ChannelName>,
     content: Content,
 }
 
@@ -41,7 +41,8 @@ impl fmt::Debug for Channel {
 
 impl PartialEq for Channel {
     fn eq(&self, other: &Self) -> bool {
-        self.reducer == other.reducer && self.content == other.content
+        (self.reducer, &self.awaited, &self.content)
+            == (other.reducer, &other.awaited, &other.content)
     }
 }
 
@@ -63,7 +64,7 @@ struct List {
 impl List {
     fn extend(&mut self, items: &[Value]) {
         if let Some(known) = &mut self.known {
-            known.extend(items.iter().map(form));
+            known.extend(items.iter().map(reduce::form));
         }
         self.items.extend(items.iter().cloned().map(Arc::new));
     }
@@ -78,7 +79,7 @@ impl Content {
     fn of(reducer: Reducer) -> Self {
         match reducer {
             Reducer::Messages => Self::Messages(Messages::default()),
-            Reducer::Union => Self::List(List {
+            Reducer::Union | Reducer::Barrier => Self::List(List {
                 known: Some(HashSet::new()),
                 ..List::default()
             }),
@@ -205,6 +206,11 @@ impl State {
         }
     }
 
+    /// Whether everybody arrived whom a barrier waits for.
+    pub fn is_complete(&self, channel: &str) -> bool {
+        self.channels.get(channel).is_some_and(Channel::is_complete)
+    }
+
     /// Makes a recorded change. A channel that is not declared is carried along,
     /// and seen by nobody.
     ///
@@ -227,6 +233,7 @@ impl GraphState for State {
         let channel = |spec: &ChannelSpec| Channel {
             reducer: spec.reducer,
             fold: spec.fold.clone(),
+            awaited: spec.awaited.clone(),
             content: Content::of(spec.reducer),
         };
         let channels = channels.iter();
@@ -249,15 +256,15 @@ impl GraphState for State {
     }
 
     fn check(&self, channel: &str, written: &Written) -> Result<(), UpdateError> {
-        let Some(Channel { reducer, .. }) = self.channels.get(channel) else {
+        let Some(declared) = self.channels.get(channel) else {
             return Err(UpdateError::UnknownChannel {
                 channel: channel.to_owned(),
             });
         };
-        takes(*reducer, written).map_err(|takes| UpdateError::Kind {
-            channel: channel.to_owned(),
-            takes,
-        })
+        match declared.reducer {
+            Reducer::Barrier => reduce::awaited(channel, &declared.awaited, written),
+            reducer => reduce::kind(channel, reducer, written),
+        }
     }
 
     fn reduce(
@@ -270,34 +277,26 @@ impl GraphState for State {
             return Ok(());
         };
         let mut put = |delta| deltas.push((name.clone(), delta));
-        if let Some((_, value)) = replacement(&writes)? {
-            replace(&channel.content, value, &mut put);
-            return Ok(());
-        }
-        match (&channel.content, channel.reducer) {
-            (Content::Messages(messages), _) => {
+        match &channel.content {
+            Content::Messages(messages) => {
                 messages.reduce(writes)?.into_iter().for_each(put);
+                Ok(())
             }
-            (Content::List(list), Reducer::Union) => union(list, writes, &mut put),
-            (Content::List(list), reducer) => {
-                if reducer == Reducer::Topic && !list.items.is_empty() {
-                    put(Delta::Clear);
-                }
-                for (_, written) in writes {
-                    items_of(written, &mut put);
-                }
+            Content::List(list) => {
+                let held = Held {
+                    is_empty: list.items.is_empty(),
+                    is_over: channel.is_over(),
+                    known: list.known.as_ref(),
+                };
+                reduce::list(&held, writes, &mut put)
             }
-            (Content::Value(current), reducer) => {
-                channel.fold_values(reducer, current.as_deref(), writes, &mut put)?;
-            }
+            Content::Value(current) => channel.reduce_value(current.as_deref(), writes, &mut put),
         }
-        Ok(())
     }
 
     fn settle(&self, is_written: &dyn Fn(&str) -> bool, deltas: &mut Vec<(ChannelName, Delta)>) {
         for (name, channel) in &self.channels {
-            let fleeting = channel.reducer.is_fleeting() && !channel.content.is_empty();
-            if fleeting && !is_written(name) {
+            if channel.is_over() && !is_written(name) {
                 deltas.push((name.clone(), Delta::Clear));
             }
         }
@@ -336,153 +335,47 @@ impl GraphState for State {
     }
 }
 
-/// Says whether a channel takes such a write; if not, what it takes.
-pub(super) fn takes(reducer: Reducer, written: &Written) -> Result<(), &'static str> {
-    use Written::{Append, Clear, Messages, Remove, Replace, Set, Swap};
-    let (fits, takes) = match reducer {
-        Reducer::Messages => (
-            matches!(written, Messages(_) | Remove(_) | Swap(..) | Clear),
-            "messages",
-        ),
-        Reducer::Append | Reducer::Union | Reducer::Topic => (
-            match written {
-                Replace(value) => value.is_array(),
-                written => matches!(written, Set(_) | Append(_) | Clear),
-            },
-            "values",
-        ),
-        Reducer::Min | Reducer::Max | Reducer::Counter => (
-            match written {
-                Set(value) | Replace(value) => value.is_number(),
-                written => *written == Clear,
-            },
-            "numbers",
-        ),
-        _ => (matches!(written, Set(_) | Replace(_) | Clear), "values"),
-    };
-    if fits { Ok(()) } else { Err(takes) }
-}
-
-/// The write that wins over all others of its step, if there is one.
-pub(super) fn replacement(
-    writes: &[(usize, Written)],
-) -> Result<Option<(usize, &Value)>, ReduceError> {
-    let mut found: Option<(usize, &Value)> = None;
-    for (task, written) in writes {
-        if let Written::Replace(value) = written {
-            if let Some((other, _)) = found.filter(|(other, _)| other != task) {
-                return Err(ReduceError::Concurrent(other, *task));
-            }
-            found = Some((*task, value));
-        }
-    }
-    Ok(found)
-}
-
-fn replace(content: &Content, value: &Value, put: &mut impl FnMut(Delta)) {
-    match (content, value) {
-        (Content::List(list), Value::Array(new)) => {
-            if !list.items.is_empty() {
-                put(Delta::Clear);
-            }
-            put(Delta::Append(new.clone()));
-        }
-        _ => put(Delta::Set(value.clone())),
-    }
-}
-
-fn items_of(written: Written, put: &mut impl FnMut(Delta)) {
-    match written {
-        Written::Set(item) => put(Delta::Append(vec![item])),
-        Written::Append(items) => put(Delta::Append(items)),
-        Written::Clear => put(Delta::Clear),
-        _ => {}
-    }
-}
-
-/// What is new in the writes, each once.
-fn union(list: &List, writes: TaskWrites, put: &mut impl FnMut(Delta)) {
-    let mut cleared = false;
-    let mut added = HashSet::new();
-    for (_, written) in writes {
-        if written == Written::Clear {
-            cleared = true;
-            added.clear();
-        }
-        let before = list.known.as_ref().filter(|_| !cleared);
-        let mut is_new = |item: &Value| {
-            let digest = form(item);
-            !before.is_some_and(|known| known.contains(&digest)) && added.insert(digest)
-        };
-        items_of(written, &mut |delta| match delta {
-            Delta::Append(mut new) => {
-                new.retain(&mut is_new);
-                if !new.is_empty() {
-                    put(Delta::Append(new));
-                }
-            }
-            other => put(other),
-        });
-    }
-}
-
-/// Equal for equal values, and for no others.
-fn form(value: &Value) -> Digest {
-    Canonical::of(value).digest()
-}
-
 impl Channel {
-    /// The writes of a step to a channel that holds one value.
-    fn fold_values(
-        &self,
-        reducer: Reducer,
-        current: Option<&Value>,
-        writes: TaskWrites,
-        put: &mut impl FnMut(Delta),
-    ) -> Result<(), ReduceError> {
-        match reducer {
-            Reducer::Min | Reducer::Max | Reducer::Counter => {
-                number::fold(reducer, current, writes, put)
-            }
-            Reducer::Custom => self.fold_custom(current, writes, put),
-            _ => last(writes, put),
+    /// Whether what it holds goes with the step that comes now.
+    fn is_over(&self) -> bool {
+        match self.reducer {
+            Reducer::Barrier => self.is_complete(),
+            reducer => reducer.is_fleeting() && !self.content.is_empty(),
         }
     }
 
-    fn fold_custom(
-        &self,
-        current: Option<&Value>,
-        writes: TaskWrites,
-        put: &mut impl FnMut(Delta),
-    ) -> Result<(), ReduceError> {
-        let Some(fold) = &self.fold else {
-            return last(writes, put);
+    /// Whether everybody arrived whom it waits for.
+    fn is_complete(&self) -> bool {
+        let Content::List(List { items, .. }) = &self.content else {
+            return false;
         };
-        let mut value = current.cloned().unwrap_or(Value::Null);
-        for (task, written) in writes {
-            value = match written {
-                Written::Set(new) => {
-                    fold(&value, &new).map_err(|reason| ReduceError::Refused { task, reason })?
-                }
-                _ => Value::Null,
-            };
-        }
-        put(Delta::Set(value));
-        Ok(())
+        reduce::is_complete(&self.awaited, |name| {
+            items.iter().any(|item| item.as_str() == Some(name))
+        })
     }
-}
 
-/// The last write, where one task alone wrote.
-pub(super) fn last(writes: TaskWrites, put: &mut impl FnMut(Delta)) -> Result<(), ReduceError> {
-    if let Some(((first, _), rest)) = writes.split_first()
-        && let Some((other, _)) = rest.iter().find(|(task, _)| task != first)
-    {
-        return Err(ReduceError::Concurrent(*first, *other));
+    /// The writes of a step to a channel that holds one value.
+    fn reduce_value(
+        &self,
+        current: Option<&Value>,
+        writes: TaskWrites,
+        put: &mut impl FnMut(Delta),
+    ) -> Result<(), ReduceError> {
+        if reduce::replaced(&writes, put)? {
+            return Ok(());
+        }
+        match (self.reducer, &self.fold) {
+            (Reducer::Min | Reducer::Max | Reducer::Counter, _) => {
+                number::fold(self.reducer, current, writes, put)
+            }
+            (Reducer::Custom, Some(fold)) => {
+                let current = current.unwrap_or(&Value::Null);
+                let made =
+                    reduce::fold(current, &Value::Null, writes, |value, new| fold(value, new))?;
+                put(made.map_or(Delta::Clear, Delta::Set));
+                Ok(())
+            }
+            _ => reduce::last(writes, put),
+        }
     }
-    match writes.into_iter().next_back() {
-        Some((_, Written::Set(value))) => put(Delta::Set(value)),
-        Some((_, Written::Clear)) => put(Delta::Clear),
-        _ => {}
-    }
-    Ok(())
 }

@@ -26,7 +26,25 @@ impl Deref for Messages {
     }
 }
 
+impl<M: Into<Arc<Message>>> FromIterator<M> for Messages {
+    /// Of messages with the same id, the first.
+    fn from_iter<I: IntoIterator<Item = M>>(messages: I) -> Self {
+        let mut all = Self::default();
+        for message in messages.into_iter().map(Into::into) {
+            all.add(message);
+        }
+        all
+    }
+}
+
 impl Messages {
+    /// Adds a message that is not there yet.
+    fn add(&mut self, message: Arc<Message>) {
+        if self.known.insert(message.id.clone()) {
+            self.messages.push(message);
+        }
+    }
+
     /// The text of the last assistant's message.
     pub fn last_answer(&self) -> Option<String> {
         let messages = self.messages.iter().rev();
@@ -89,8 +107,7 @@ impl Messages {
             Delta::Messages(ids) => {
                 for id in ids {
                     if !self.known.contains(id) {
-                        self.messages.push(message(id)?);
-                        self.known.insert(id.clone());
+                        self.add(message(id)?);
                     }
                 }
             }

@@ -29,13 +29,10 @@ pub(super) fn add(current: Option<&Value>, number: &Number) -> Result<Number, St
 }
 
 /// How two numbers stand to each other.
-fn compare(a: &Number, b: &Number) -> Ordering {
+fn compare(a: &Number, b: &Number) -> Option<Ordering> {
     match (a.as_i128(), b.as_i128()) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        _ => a
-            .as_f64()
-            .partial_cmp(&b.as_f64())
-            .unwrap_or(Ordering::Equal),
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64().partial_cmp(&b.as_f64()),
     }
 }
 
@@ -44,34 +41,78 @@ pub(super) fn fold(
     reducer: Reducer,
     current: Option<&Value>,
     writes: TaskWrites,
-    put: &mut impl FnMut(Delta),
+    put: &mut (impl FnMut(Delta) + ?Sized),
 ) -> Result<(), ReduceError> {
-    let mut value = current.cloned();
+    if reducer == Reducer::Counter {
+        let plus = |sum: Option<&Value>, number: &Number| add(sum, number).map(Value::from);
+        return count(current.cloned(), writes, plus, put);
+    }
+    let best = current.and_then(Value::as_number).cloned();
+    let read = |value: &Value| value.as_number().cloned();
+    extreme(wanted(reducer), best, writes, (read, compare), put);
+    Ok(())
+}
+
+/// How a value stands to the one whose place it takes.
+pub(super) fn wanted(reducer: Reducer) -> Ordering {
+    match reducer {
+        Reducer::Min => Ordering::Less,
+        _ => Ordering::Greater,
+    }
+}
+
+/// What is added, while there is such a sum.
+pub(super) fn count<V>(
+    mut sum: Option<V>,
+    writes: TaskWrites,
+    plus: impl Fn(Option<&V>, &Number) -> Result<V, String>,
+    put: &mut (impl FnMut(Delta) + ?Sized),
+) -> Result<(), ReduceError> {
     for (task, written) in writes {
         match written {
-            Written::Set(Value::Number(number)) if reducer == Reducer::Counter => {
-                let sum = add(value.as_ref(), &number);
-                let sum = sum.map_err(|reason| ReduceError::Refused { task, reason })?;
-                value = Some(sum.into());
+            Written::Set(Value::Number(number)) => {
+                let more = plus(sum.as_ref(), &number);
+                sum = Some(more.map_err(|reason| ReduceError::Refused { task, reason })?);
                 put(Delta::Add(number));
             }
-            Written::Set(Value::Number(number)) => {
-                let wanted = match reducer {
-                    Reducer::Min => Ordering::Less,
-                    _ => Ordering::Greater,
-                };
-                let old = value.as_ref().and_then(Value::as_number);
-                if old.is_none_or(|old| compare(&number, old) == wanted) {
-                    value = Some(number.clone().into());
-                    put(Delta::Set(number.into()));
-                }
-            }
             Written::Clear => {
-                value = None;
+                sum = None;
                 put(Delta::Clear);
             }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// What is `wanted` beside the best value so far.
+pub(super) fn extreme<V>(
+    wanted: Ordering,
+    mut best: Option<V>,
+    writes: TaskWrites,
+    (read, compare): (
+        impl Fn(&Value) -> Option<V>,
+        impl Fn(&V, &V) -> Option<Ordering>,
+    ),
+    put: &mut (impl FnMut(Delta) + ?Sized),
+) {
+    for (_, written) in writes {
+        match written {
+            Written::Set(value) => {
+                let better = read(&value).filter(|new| {
+                    let is_better = |old: &V| compare(new, old) == Some(wanted);
+                    best.as_ref().is_none_or(is_better)
+                });
+                if better.is_some() {
+                    best = better;
+                    put(Delta::Set(value));
+                }
+            }
+            Written::Clear => {
+                best = None;
+                put(Delta::Clear);
+            }
+            _ => {}
+        }
+    }
 }

@@ -109,9 +109,36 @@ impl Writes {
     /// Writes what `value` is in JSON. Where it has no such form, whoever takes
     /// the writes refuses all of them.
     pub fn push_value(&mut self, channel: impl Into<ChannelName>, value: &impl Serialize) {
-        let channel = channel.into();
+        self.push_encoded(channel.into(), value, Update::Value);
+    }
+
+    /// Writes items of a list; as [`push_value`](Self::push_value).
+    pub fn push_items<T: Serialize>(
+        &mut self,
+        channel: impl Into<ChannelName>,
+        items: impl IntoIterator<Item = T>,
+    ) {
+        let items: Vec<_> = items.into_iter().collect();
+        self.push_encoded(channel.into(), &items, |items| match items {
+            Value::Array(items) => Update::Items(items),
+            other => Update::Value(other),
+        });
+    }
+
+    /// Writes the value that the channel has after the step; as
+    /// [`push_value`](Self::push_value).
+    pub fn push_replacement(&mut self, channel: impl Into<ChannelName>, value: &impl Serialize) {
+        self.push_encoded(channel.into(), value, Update::Replace);
+    }
+
+    fn push_encoded(
+        &mut self,
+        channel: ChannelName,
+        value: &impl Serialize,
+        update: impl FnOnce(Value) -> Update,
+    ) {
         match serde_json::to_value(value) {
-            Ok(value) => self.push(channel, Update::Value(value)),
+            Ok(value) => self.push(channel, update(value)),
             Err(error) => {
                 self.failed.get_or_insert(UpdateError::Encode {
                     channel: channel.into_owned(),
