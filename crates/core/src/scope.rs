@@ -25,7 +25,7 @@ use crate::{
     code::{Class, Code, Coded},
     digest::Digest,
     encode,
-    event::{Event, Events},
+    event::{Event, Events, Interest},
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
     journal::{
         Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, Place, Record,
@@ -314,6 +314,11 @@ impl Scope {
     /// Emits an event, if somebody listens.
     pub fn emit(&self, build: impl FnOnce() -> Event) {
         self.run().events.emit(build);
+    }
+
+    /// Emits an event to those who want it.
+    pub fn emit_to(&self, interest: Interest, build: impl FnOnce() -> Event) {
+        self.run().events.emit_to(interest, build);
     }
 
     /// Writes everything in `write`, or nothing.

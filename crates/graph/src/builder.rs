@@ -443,7 +443,9 @@ impl<S: GraphState> GraphBuilder<S> {
             channels: channels
                 .map(|spec| TopologyChannel::new(&*spec.name, spec.reducer))
                 .collect(),
-            nodes: nodes.map(|(name, _)| self.node_shape(name)).collect(),
+            nodes: nodes
+                .map(|(name, node)| self.node_shape(name, &**node))
+                .collect(),
             edges,
             ..GraphTopology::new(&self.name)
         }
@@ -475,13 +477,11 @@ impl<S: GraphState> GraphBuilder<S> {
         spec.and_then(|spec| spec.on_error)
     }
 
-    fn node_shape(&self, name: &str) -> TopologyNode {
-        let graph = self.shared.iter().find(|(node, _)| node == name);
-        let graph = graph.map(|(_, graph)| graph.topology().clone());
+    fn node_shape(&self, name: &str, node: &dyn Node<S>) -> TopologyNode {
         TopologyNode {
-            kind: graph.is_some().then(|| "subgraph".to_owned()),
+            kind: node.kind().map(str::to_owned),
             deferred: self.spec_of(name).is_deferred,
-            subgraph: graph.map(Box::new),
+            subgraph: node.graph().cloned().map(Box::new),
             ..TopologyNode::new(name)
         }
     }

@@ -4,7 +4,7 @@
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
 //! run), [`view`] (a thread as its log tells it), [`answers`] (what a person may
 //! say, checked before anything is written), [`runs`] (start and resume) and
-//! [`report`], [`inspect`] (listings and histories), and [`threads`] (what is done
+//! [`report`], [`stream`] (watching a run), [`inspect`] (listings and histories), and [`threads`] (what is done
 //! with whole threads: fork, delete, prune, count, check, export and import).
 //!
 //! Invariant: a call that is refused has written nothing.
@@ -20,6 +20,7 @@ pub mod program;
 pub mod record;
 pub mod report;
 pub mod runs;
+pub mod stream;
 pub mod threads;
 pub mod view;
 

@@ -9,7 +9,7 @@ use rustagents_core::{
     clock::Clock,
     code::{Class, Code, Coded},
     event::{Event, Events},
-    ids::{Branch, CallId, Ids, MessageId, RunId, ThreadId},
+    ids::{Branch, CallId, Ids, MessageId, Namespace, RunId, ThreadId},
     journal::{Claim, Journal, JournalError, Owner, kind},
     log::ThreadLog,
     message::Message,
@@ -151,6 +151,7 @@ impl Runtime {
         let at = self.open(program, &scope, start).await?;
         started(&scope);
         scope.emit(|| Event::CheckpointSaved {
+            namespace: Namespace::root(),
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });

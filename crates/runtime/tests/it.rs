@@ -14,4 +14,5 @@ mod decisions;
 mod durability;
 mod lifecycle;
 mod races;
+mod stream;
 mod threads;
