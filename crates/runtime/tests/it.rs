@@ -15,3 +15,4 @@ mod durability;
 mod lifecycle;
 mod races;
 mod threads;
+mod travel;
