@@ -120,6 +120,7 @@ async fn run(graph: &Graph, journal: Arc<dyn Journal>, steps: u32) {
         epoch: claim.epoch,
         run: RunId::from("bench"),
         attempt: 1,
+        retried: 0,
         input: None,
         log: ThreadLog::default(),
         budget: Budget::resumed(limits, Spent::default()),
