@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustagents_core::journal::Journal;
+use rustagents_core::{code::Coded, journal::Journal};
 use rustagents_runtime::{Retry, StateEdit, Watch};
 use rustagents_store::{
     MemoryJournal,
@@ -13,6 +13,7 @@ use serde_json::json;
 use super::retry::{HALF, MENDED};
 use crate::{
     bench::Bench,
+    races::late,
     threads::{MIXED, name},
 };
 
@@ -30,6 +31,7 @@ async fn enumerated(
     prepare: impl AsyncFn(&Bench),
     act: impl AsyncFn(&Bench) -> bool,
     finish: impl AsyncFn(&Bench) -> usize,
+    is_one_batch: bool,
 ) {
     let whole = Bench::new();
     prepare(&whole).await;
@@ -48,7 +50,11 @@ async fn enumerated(
     let writes = counting.writes();
     let after = whole.all("t").await.len();
     let expected = finish(&whole).await;
-    assert!(writes >= 2, "a claim and a batch, and {writes} writes");
+    assert_eq!(
+        writes == 2,
+        is_one_batch,
+        "a claim and {writes} - 1 batches"
+    );
     for write in 1..=writes {
         for side in [Side::Before, Side::After] {
             let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
@@ -62,7 +68,7 @@ async fn enumerated(
             assert!(!act(&dying).await, "write {write} {side:?}");
             bench.is_whole("t").await;
             let stands = bench.all("t").await.len();
-            if writes == 2 {
+            if is_one_batch {
                 assert!(stands == before || stands == after, "a half: {stands}");
             }
             if stands == before {
@@ -83,6 +89,7 @@ async fn a_crash_leaves_a_thread_before_it_went_back_or_after() {
             bench.finish("t").await;
             bench.checkpoints("t").await.len()
         },
+        true,
     )
     .await;
 }
@@ -104,6 +111,7 @@ async fn a_crash_leaves_the_state_before_all_edits_or_after() {
             bench.finish("t").await;
             bench.checkpoints("t").await.len()
         },
+        true,
     )
     .await;
 }
@@ -129,6 +137,28 @@ async fn a_crash_in_a_retry_leaves_a_run_that_goes_on() {
             }
             bench.checkpoints("t").await.len()
         },
+        false,
     )
     .await;
+}
+
+#[tokio::test]
+async fn an_update_behind_the_end_of_the_run_is_looked_at_once_more() {
+    let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let first = Arc::new(Bench::on(inner.clone()));
+    said(&first).await;
+    let ahead = Arc::clone(&first);
+    let to_the_end = Box::pin(async move { ahead.finish("t").await });
+    let second = Bench::on(Arc::new(late(inner, to_the_end)));
+    let edit = StateEdit {
+        as_node: Some("left".into()),
+        ..StateEdit::default()
+    };
+    let records = || async { first.records().await };
+    let error = second.update("t", vec![edit]).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0416");
+    let before = records().await;
+    let rewound = second.rewind("t", 1, false).await.unwrap_err();
+    assert_eq!(rewound.code().as_str(), "RAG0412", "it paid meanwhile");
+    assert_eq!(records().await, before);
 }
