@@ -361,6 +361,11 @@ impl<S: GraphState> Graph<S> {
         &self.0.channels
     }
 
+    /// How many supersteps a run of it may take.
+    pub fn recursion_limit(&self) -> u64 {
+        self.0.recursion_limit
+    }
+
     /// Its shape, as declared.
     pub fn topology(&self) -> &GraphTopology {
         &self.0.topology

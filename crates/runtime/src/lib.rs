@@ -27,6 +27,6 @@ pub mod view;
 pub use answers::{Answers, Decision};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};
-pub use runs::{Resume, RunError, Runtime, Start, Watch};
+pub use runs::{Resume, Retry, RunError, Runtime, Start, StateEdit, UpdateState, Updated, Watch};
 pub use rustagents_graph::topology;
 pub use view::ThreadView;

@@ -16,3 +16,4 @@ mod lifecycle;
 mod races;
 mod stream;
 mod threads;
+mod travel;
