@@ -68,6 +68,13 @@ pub enum Event {
         /// One line.
         message: String,
     },
+    /// The output of an earlier task was taken instead of running this one.
+    NodeCached {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+    },
     /// A try of a task failed, and another one follows.
     NodeRetried {
         /// The node.

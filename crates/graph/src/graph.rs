@@ -17,6 +17,7 @@ use rustagents_core::{
 
 use crate::{
     builder::END,
+    cache::CacheRule,
     driver::Driver,
     node::{Node, NodeFailure},
     policy::NodeSpec,
@@ -78,6 +79,14 @@ pub(crate) struct CompiledNode<S: GraphState> {
     /// Where the joins stand that wait for it.
     pub(crate) joins: Vec<usize>,
     pub(crate) spec: NodeSpec,
+    pub(crate) cache: Option<CacheRule<S>>,
+}
+
+impl<S: GraphState> CompiledNode<S> {
+    /// Whether a task of it is anything but run once.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.cache.is_none() && self.spec.is_plain()
+    }
 }
 
 /// Where a way leads.

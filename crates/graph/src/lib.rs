@@ -16,6 +16,7 @@
 //! Invariant: this crate knows no agent, no provider and no store.
 
 pub mod builder;
+pub mod cache;
 mod driver;
 pub mod edit;
 pub mod effect;
@@ -33,6 +34,7 @@ mod task;
 pub mod topology;
 
 pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
+pub use cache::{MemoryCache, NodeCache};
 pub use driver::Failure;
 pub use edit::Edit;
 pub use effect::{Spawned, StepContext, StepError, StepOptions};

@@ -108,6 +108,13 @@ impl<S: GraphState> NodeOutput<S> {
         }
     }
 
+    /// Brings what it writes into the form of records.
+    pub(crate) fn settle(&mut self) {
+        let mut written: Writes = std::mem::take(&mut self.update).into();
+        written.merge(std::mem::take(&mut self.written));
+        self.written = written;
+    }
+
     /// Takes the route with this label: text, or an enum that prints as one.
     #[must_use]
     pub fn route(mut self, label: impl fmt::Display) -> Self {

@@ -36,7 +36,7 @@ fn graph(seconds: &'static [u64], how: MapReduce, world: &World) -> Graph {
                             if item == 13 {
                                 return Err(NodeError::failed("bad luck"));
                             }
-                            world.change(&item.to_string());
+                            world.change(item.to_string());
                             Ok(item * 2)
                         }
                     })

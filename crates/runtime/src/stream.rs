@@ -106,6 +106,8 @@ pub enum TaskDid {
     Start,
     /// It ended well.
     Complete,
+    /// The output of an earlier task was taken instead.
+    Cache,
     /// It failed.
     Fail(String),
     /// A try failed, and another one follows.
@@ -269,6 +271,7 @@ fn tasks(event: &Event) -> Option<StreamBody> {
     let (node, task, did) = match event {
         Event::NodeStarted { node, task } => (node, task, TaskDid::Start),
         Event::NodeCompleted { node, task, .. } => (node, task, TaskDid::Complete),
+        Event::NodeCached { node, task } => (node, task, TaskDid::Cache),
         Event::NodeFailed {
             node,
             task,
@@ -303,6 +306,7 @@ fn namespace(event: &Event) -> Namespace {
         | Event::NodeCompleted { task, .. }
         | Event::NodeFailed { task, .. }
         | Event::NodeRetried { task, .. }
+        | Event::NodeCached { task, .. }
         | Event::NodeSuspended { task, .. }
         | Event::NodeWrote { task, .. }
         | Event::Custom { task, .. }

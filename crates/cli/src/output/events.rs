@@ -70,6 +70,7 @@ fn node(event: &Event) -> (&'static str, Value) {
             "node.failed",
             json!({ "node": node, "task": task, "message": message }),
         ),
+        Event::NodeCached { node, task } => ("node.cached", json!({ "node": node, "task": task })),
         Event::NodeRetried {
             node,
             task,
