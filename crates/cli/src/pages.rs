@@ -67,6 +67,7 @@ pages! {
     "RAG0413"
     "RAG0414"
     "RAG0415"
+    "RAG0416"
     "RAG0501"
     "RAG0502"
     "RAG0503"

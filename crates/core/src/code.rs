@@ -123,6 +123,7 @@ codes! {
     ThreadExists = "RAG0413", "There is a thread of that name already";
     UnknownPoint = "RAG0414", "The thread has no such checkpoint or run";
     Import = "RAG0415", "The export cannot be imported";
+    RunStands = "RAG0416", "The last run does not stand so that this can be done";
 
     ModelFailed = "RAG0501", "The model could not answer";
     ModelOutputTooLarge = "RAG0502", "The model's answer is over its limit";

@@ -147,15 +147,19 @@ impl Facts {
             return Err(JournalError::Encode { reason });
         }
         let run = &self.shared.run;
-        let entries = write.drafts.into_iter().map(|draft| Entry {
-            chain: self.chain(),
-            place: draft.place,
-            kind: draft.kind,
-            run: run.run.clone(),
-            attempt: run.attempt,
-            effect: draft.effect,
-            digest: draft.digest,
-            body: draft.body,
+        let entries = write.drafts.into_iter().map(|draft| {
+            let own = || (run.run.clone(), run.attempt);
+            let (run, attempt) = draft.of.map_or_else(own, |of| *of);
+            Entry {
+                chain: self.chain(),
+                place: draft.place,
+                kind: draft.kind,
+                run,
+                attempt,
+                effect: draft.effect,
+                digest: draft.digest,
+                body: draft.body,
+            }
         });
         Ok(Batch {
             thread: run.thread.clone(),
@@ -420,6 +424,8 @@ pub struct Write {
 
 #[derive(Debug)]
 struct Draft {
+    /// The run and the attempt that it belongs to, where they are not the writer's.
+    of: Option<Box<(RunId, u32)>>,
     place: Place,
     kind: Kind,
     effect: Option<EffectClass>,
@@ -455,6 +461,14 @@ impl Write {
     /// Adds a commit, and says how many bytes its body has.
     pub fn commit(&mut self, kind: Kind, body: &impl Serialize) -> usize {
         self.draft(Place::Commit, kind, None, None, body)
+    }
+
+    /// Adds a commit that belongs to attempt `attempt` at another run of the thread.
+    pub fn commit_of(&mut self, run: RunId, attempt: u32, kind: Kind, body: &impl Serialize) {
+        self.commit(kind, body);
+        if let Some(draft) = self.drafts.last_mut() {
+            draft.of = Some(Box::new((run, attempt)));
+        }
     }
 
     /// Adds a fact.
@@ -498,6 +512,7 @@ impl Write {
         });
         let bytes = body.len();
         self.drafts.push(Draft {
+            of: None,
             place,
             kind,
             effect,

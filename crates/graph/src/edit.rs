@@ -44,6 +44,11 @@ impl<S: GraphState> Edit<S> {
             actor: Some(node.into()),
         }
     }
+
+    /// The node as which it acts, if it does.
+    pub fn actor(&self) -> Option<&NodeName> {
+        self.actor.as_ref()
+    }
 }
 
 impl<S: GraphState> Graph<S> {
@@ -66,45 +71,42 @@ impl<S: GraphState> Graph<S> {
         Ok(position)
     }
 
-    /// Changes the state of the chain of `scope`, one checkpoint for each of
-    /// `edits`, all of them or none, together with the records in `opening`.
+    /// Changes the state of the chain of `scope`: adds one checkpoint for each of
+    /// `edits` to `write`, which is the caller's to append, whole or not at all.
     ///
     /// # Errors
-    /// [`OpenError`]: an edit does not fit the graph; nothing is recorded then.
-    pub async fn update(
+    /// [`OpenError`]: an edit does not fit the graph; `write` must be dropped then.
+    pub fn update(
         &self,
         scope: &Scope,
         mut at: Position<S>,
         edits: Vec<Edit<S>>,
-        mut opening: Write,
+        write: &mut Write,
     ) -> Result<Position<S>, OpenError> {
         let driver = Driver::new(self.compiled(), scope);
         for edit in edits {
-            driver.edit(&mut at, edit, &mut opening)?;
+            driver.edit(&mut at, edit, write)?;
         }
-        scope.append(opening).await.map_err(Halt::from)?;
         Ok(at)
     }
 
     /// Goes back to `then`, an earlier position of the same chain, whose last
-    /// position is `at`: adds a checkpoint with the state and the tasks of `then`,
-    /// together with the records in `opening`. The tasks get ids of their own, so
-    /// that nothing that was recorded of them is found again: all of it runs anew.
+    /// position is `at`: adds to `write`, which is the caller's to append, a
+    /// checkpoint with the state and the tasks of `then`. The tasks get ids of their
+    /// own, so that nothing that was recorded of them is found again: all of it runs
+    /// anew.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing is recorded then.
-    pub async fn rewind(
+    /// [`OpenError`]; `write` must be dropped then.
+    pub fn rewind(
         &self,
         scope: &Scope,
         at: &Position<S>,
         then: Position<S>,
-        mut opening: Write,
+        write: &mut Write,
     ) -> Result<Position<S>, OpenError> {
         self.check_fits(&then.pending)?;
-        let driver = Driver::new(self.compiled(), scope);
-        let rewound = driver.rewind(at, then, &mut opening)?;
-        scope.append(opening).await.map_err(Halt::from)?;
-        Ok(rewound)
+        Driver::new(self.compiled(), scope).rewind(at, then, write)
     }
 }
 

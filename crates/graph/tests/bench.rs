@@ -147,7 +147,10 @@ impl Bench {
         edits: Vec<Edit<State>>,
     ) -> Result<Position, OpenError> {
         self.at(graph, async |scope, at| {
-            graph.update(scope, at, edits, Write::new()).await
+            let mut write = Write::new();
+            let at = graph.update(scope, at, edits, &mut write)?;
+            scope.append(write).await.map_err(Halt::from)?;
+            Ok(at)
         })
         .await
     }
@@ -184,7 +187,10 @@ impl Bench {
     pub(crate) async fn rewind(&self, graph: &Graph, to: u64) -> Position {
         let then = self.then(graph, to).await;
         self.at(graph, async |scope, at| {
-            graph.rewind(scope, &at, then, Write::new()).await
+            let mut write = Write::new();
+            let at = graph.rewind(scope, &at, then, &mut write)?;
+            scope.append(write).await.map_err(Halt::from)?;
+            Ok(at)
         })
         .await
         .unwrap()

@@ -48,6 +48,12 @@ pub struct RunAttempt {
     /// The digest of the definition, where it is another than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Digest>,
+    /// Whether it reopens a run that had ended without success.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retries: bool,
+    /// What the run may consume, where that is something else than before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
 }
 
 /// The body of the record that suspends a run.

@@ -141,7 +141,7 @@ impl Runtime {
         let input = start.input.as_ref();
         let input = input.map(|_| MessageId::numbered(log.last_message() + 1));
         let scope = Scope::root(RunShared {
-            run: RunId::from(self.ids.fresh()),
+            run: self.fresh_run(),
             attempt: 1,
             input: input.clone(),
             log,
@@ -277,6 +277,8 @@ impl Runtime {
         let body = RunAttempt {
             attempt,
             definition: changed.then_some(digest),
+            retries: false,
+            limits: None,
         };
         write.commit(kind::RUN_ATTEMPT, &body);
         let mut watch = watch;
@@ -342,7 +344,7 @@ impl Runtime {
     }
 
     /// What every scope of this runtime shares; the run's own parts are set over it.
-    fn shared(&self, thread: ThreadId, claim: &Claim, watch: Watch) -> RunShared {
+    pub(crate) fn shared(&self, thread: ThreadId, claim: &Claim, watch: Watch) -> RunShared {
         RunShared {
             journal: Arc::clone(&self.journal),
             thread,
@@ -359,6 +361,10 @@ impl Runtime {
             cancel: watch.cancel,
             drain: watch.drain,
         }
+    }
+
+    pub(crate) fn fresh_run(&self) -> RunId {
+        RunId::from(self.ids.fresh())
     }
 
     fn fresh_thread(&self) -> Result<ThreadId, RunError> {
@@ -530,7 +536,10 @@ struct RunFrame<'a> {
 
 impl RunFrame<'_> {
     fn closed(&self, end: &GraphEnd) -> RunClosed {
-        RunClosed::of(end, self.conversation, self.scope.run().budget.spent())
+        let output = self
+            .conversation
+            .and_then(|channel| end.state.last_answer(channel));
+        RunClosed::of(end, output, self.scope.run().budget.spent())
     }
 }
 

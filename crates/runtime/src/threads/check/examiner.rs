@@ -8,6 +8,7 @@ use rustagents_core::{
     journal::{Chain, Epoch, Record, Seq, kind},
     message::Message,
 };
+use rustagents_graph::record::{Checkpoint, Source};
 
 use super::{
     super::root,
@@ -15,6 +16,7 @@ use super::{
     mentions::{self, Mentions},
     unreadable,
 };
+use crate::record::RunAttempt;
 
 /// Takes messages, then records in order, and finds what is wrong with them.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(in crate::threads) struct Examiner {
 enum Progress {
     Open,
     Closed,
+    /// Closed, and its state was changed since: it is closed once more.
+    Changed,
 }
 
 impl Examiner {
@@ -110,7 +114,9 @@ impl Examiner {
         }
     }
 
-    /// A run's commits begin with its opening, and end with its closing.
+    /// A run's commits begin with its opening, and end with its closing. Behind it
+    /// stand only updates of the state, each with the same closing again, and what
+    /// reopens the run.
     fn check_run(&mut self, record: &Record, found: &mut Vec<String>) {
         if record.run.as_str().is_empty() {
             return;
@@ -120,13 +126,16 @@ impl Examiner {
         match progress {
             None if !opens => found.push("its run was not opened before".into()),
             Some(_) if opens => found.push("its run was opened before".into()),
-            Some(Progress::Closed) => found.push("its run was closed before".into()),
+            Some(Progress::Closed) if !may_follow_the_end(record) => {
+                found.push("its run was closed before".into());
+            }
             _ => {}
         }
-        let next = if record.is(kind::RUN_CLOSED) {
-            Progress::Closed
-        } else {
-            progress.unwrap_or(Progress::Open)
+        let next = match progress {
+            _ if record.is(kind::RUN_CLOSED) => Progress::Closed,
+            _ if record.is(kind::RUN_ATTEMPT) => Progress::Open,
+            Some(Progress::Closed) if record.is(kind::CHECKPOINT) => Progress::Changed,
+            progress => progress.unwrap_or(Progress::Open),
         };
         self.runs.insert(record.run.clone(), next);
     }
@@ -199,4 +208,17 @@ impl Examiner {
             self.problem(place, what);
         }
     }
+}
+
+/// Whether a closed run may have such a record.
+fn may_follow_the_end(record: &Record) -> bool {
+    if record.is(kind::RUN_ATTEMPT) {
+        let attempt = record.decode::<RunAttempt>(kind::RUN_ATTEMPT);
+        return attempt.is_ok_and(|attempt| attempt.retries);
+    }
+    if record.is(kind::CHECKPOINT) {
+        let checkpoint = record.decode::<Checkpoint>(kind::CHECKPOINT);
+        return checkpoint.is_ok_and(|checkpoint| checkpoint.source == Source::Update);
+    }
+    record.is(kind::SNAPSHOT)
 }
