@@ -44,6 +44,11 @@ impl<S: GraphState> Edit<S> {
             actor: Some(node.into()),
         }
     }
+
+    /// The node as which it acts, if it does.
+    pub fn actor(&self) -> Option<&NodeName> {
+        self.actor.as_ref()
+    }
 }
 
 impl<S: GraphState> Graph<S> {

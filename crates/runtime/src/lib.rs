@@ -4,14 +4,16 @@
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
 //! run), [`view`] (a thread as its log tells it), [`answers`] (what a person may
 //! say, checked before anything is written), [`runs`] (start and resume) and
-//! [`report`], [`stream`] (watching a run), [`inspect`] (listings and histories), and [`threads`] (what is done
-//! with whole threads: fork, delete, prune, count, check, export and import).
+//! [`report`], [`stream`] (watching a run), [`inspect`] (listings and histories),
+//! [`threads`] (what is done with whole threads: fork, delete, prune, count, check,
+//! export and import), and [`graphs`] (graphs of one's own, without a plan).
 //!
 //! Invariant: a call that is refused has written nothing.
 //!
 //! Invariant: this crate knows no concrete provider, tool or store.
 
 pub mod answers;
+pub mod graphs;
 pub mod host;
 pub mod inspect;
 mod ledger;
@@ -25,6 +27,7 @@ pub mod threads;
 pub mod view;
 
 pub use answers::{Answers, Decision};
+pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};
 pub use runs::{Resume, Retry, RunError, Runtime, Start, StateEdit, UpdateState, Updated, Watch};

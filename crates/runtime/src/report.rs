@@ -7,7 +7,7 @@ use rustagents_core::{
     code::Coded,
     ids::{RunId, ThreadId},
 };
-use rustagents_graph::{GraphEnd, Outcome};
+use rustagents_graph::{GraphEnd, GraphState, Outcome};
 use serde::{Deserialize, Serialize};
 
 use crate::record::RunClosed;
@@ -150,7 +150,11 @@ impl RunClosed {
     }
 
     /// What is recorded of an end.
-    pub(crate) fn of(end: &GraphEnd, conversation: Option<&str>, spent: Spent) -> Self {
+    pub(crate) fn of<S: GraphState>(
+        end: &GraphEnd<S>,
+        output: Option<String>,
+        spent: Spent,
+    ) -> Self {
         let (status, error) = match &end.outcome {
             Outcome::Completed => (Status::Completed, None),
             Outcome::Suspended(_) => (Status::Suspended, None),
@@ -182,7 +186,7 @@ impl RunClosed {
         };
         Self {
             status,
-            output: conversation.and_then(|channel| end.state.last_answer(channel)),
+            output,
             error,
             hint: hint(&end.outcome),
             steps: end.steps,

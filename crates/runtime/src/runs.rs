@@ -583,7 +583,10 @@ struct RunFrame<'a> {
 
 impl RunFrame<'_> {
     fn closed(&self, end: &GraphEnd) -> RunClosed {
-        RunClosed::of(end, self.conversation, self.scope.run().budget.spent())
+        let output = self
+            .conversation
+            .and_then(|channel| end.state.last_answer(channel));
+        RunClosed::of(end, output, self.scope.run().budget.spent())
     }
 }
 

@@ -12,6 +12,7 @@ mod bench;
 mod crash;
 mod decisions;
 mod durability;
+mod graphs;
 mod lifecycle;
 mod races;
 mod stream;

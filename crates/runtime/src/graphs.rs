@@ -1,0 +1,520 @@
+//! Graphs of one's own on a journal: what a service needs beside the graph.
+//!
+//! Reading order: [`GraphRunner`] (run, resume and retry), `graphs/look.rs` (how a
+//! thread stands, without a write), `graphs/change.rs` (updates, going back, giving
+//! up), `graphs/doubt.rs` (effects that must not be forgotten), `graphs/answers.rs`
+//! and `graphs/error.rs`.
+
+mod answers;
+mod change;
+mod doubt;
+mod error;
+mod look;
+
+use std::{fmt, sync::Arc};
+
+use rustagents_core::{
+    ask::{Ask, Subject},
+    budget::{Budget, Limits, Spent},
+    canonical::Canonical,
+    clock::Clock,
+    event::Event,
+    ids::{Branch, Ids, Namespace, NodeName, RunId, ThreadId},
+    journal::{Claim, Content, Journal, JournalError, kind},
+    log::ThreadLog,
+    recorder::Durability,
+    scope::{Halt, RunShared, Scope, Write},
+};
+use rustagents_graph::{Frame, Graph, GraphEnd, GraphState, Outcome, Position};
+use serde_json::json;
+
+use crate::{
+    answers::Answers,
+    host::{SystemClock, UuidIds},
+    ledger,
+    record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
+    report::Status,
+    runs::{Runtime, Watch},
+    view::{Phase, ThreadView},
+};
+
+pub use self::{answers::Decisions, error::GraphRunError, look::GraphView};
+
+/// Runs graphs on the threads of one journal. Cheap to clone; clones, and other
+/// processes with the same store, may work at the same time. One of them drives a
+/// thread at a time.
+///
+/// Whatever is refused has written nothing. Threads are named by text: 1 to 255
+/// bytes without control characters and `@`, and without `-` at the start.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use rustagents_graph::{GraphBuilder, GraphState, Outcome};
+/// use rustagents_runtime::GraphRunner;
+/// use rustagents_store::MemoryJournal;
+/// use serde_json::json;
+///
+/// #[derive(Clone, Debug, GraphState)]
+/// struct Order {
+///     number: u64,
+///     answer: String,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let graph = GraphBuilder::<Order>::typed("order")
+///     .function("sign", |order, context| async move {
+///         let answer = context.ask(format!("sign order {}?", order.number)).await?;
+///         Ok(Order::update().answer(answer.to_string()).into())
+///     })
+///     .start(["sign"])
+///     .finish("sign")
+///     .compile()?;
+///
+/// let runner = GraphRunner::new(Arc::new(MemoryJournal::new()));
+/// let run = runner.run(&graph, "order-7", Order::update().number(7)).await?;
+/// assert_eq!(run.asks()[0].prompt, "sign order 7?");
+///
+/// // In another process, a day later:
+/// let run = runner.resume(&graph, "order-7", [("sign:1.0/1", json!(true))]).await?;
+/// assert!(matches!(run.outcome, Outcome::Completed));
+/// assert_eq!(run.state.answer, "true");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct GraphRunner {
+    runtime: Runtime,
+    journal: Arc<dyn Journal>,
+    watch: Watch,
+    limits: Limits,
+}
+
+impl fmt::Debug for GraphRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GraphRunner")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a run came to, or why it waits.
+#[derive(Clone, Debug)]
+pub struct GraphRun<S: GraphState> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The run. It is the same over all its attempts.
+    pub run: RunId,
+    /// How it ended, or the questions that it waits for.
+    pub outcome: Outcome,
+    /// The committed state.
+    pub state: Arc<S>,
+    /// The number of the thread's last checkpoint; 0 where nothing is recorded.
+    pub checkpoint: u64,
+    /// How many supersteps the run has done.
+    pub steps: u64,
+    /// The nodes whose tasks the run finished, in order, each as often as it ran.
+    pub visited: Vec<NodeName>,
+}
+
+impl<S: GraphState> GraphRun<S> {
+    /// The questions that the run waits for; none if it ended.
+    pub fn asks(&self) -> &[Ask] {
+        match &self.outcome {
+            Outcome::Suspended(asks) => asks,
+            _ => &[],
+        }
+    }
+}
+
+impl GraphRunner {
+    /// A runner on `journal`, with the clock of this machine. Its timers are tokio's.
+    pub fn new(journal: Arc<dyn Journal>) -> Self {
+        Self::on(journal, Arc::new(SystemClock::new()), Arc::new(UuidIds))
+    }
+
+    /// A runner on a clock and names of one's own, for tests.
+    pub fn on(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        Self {
+            runtime: Runtime::new(Arc::clone(&journal), clock, ids),
+            journal,
+            watch: Watch::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The same, with events, cancellation and durability of one's own. For one run,
+    /// set it on a clone.
+    #[must_use]
+    pub fn watched(self, watch: Watch) -> Self {
+        Self { watch, ..self }
+    }
+
+    /// The same, with other limits for runs that it opens or retries.
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The same, but it takes over the threads that somebody drives, if `takes_over`
+    /// says so: who drove a thread can write nothing more.
+    #[must_use]
+    pub fn taking_over(self, takes_over: bool) -> Self {
+        let runtime = self.runtime.taking_over(takes_over);
+        Self { runtime, ..self }
+    }
+
+    /// Opens a run with `input`, which is written as a node would write it, and
+    /// drives it until it ends or waits. The state goes on from the thread's last
+    /// run, where it has one.
+    ///
+    /// Cancellation: a dropped call leaves an unfinished run, as a crash does.
+    ///
+    /// # Errors
+    /// [`GraphRunError::Waits`] names the questions of a run that waits, and
+    /// [`GraphRunError::Unfinished`] one that did not end; [`GraphRunError::Halt`] if
+    /// the run was stopped without an outcome, as by a cancellation.
+    pub async fn run<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &str,
+        input: impl Into<S::Update>,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        self.run_with(graph, thread, |_| input.into()).await
+    }
+
+    /// As [`run`](Self::run), with an input that needs ids for its messages:
+    /// [`Scope::mint_message`] makes them.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_with<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &str,
+        input: impl FnOnce(&Scope) -> S::Update,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        self.runtime.wait_until_free(&thread).await?;
+        refuse_unfinished(ThreadView::load(&*self.journal, &thread).await?)?;
+        let claim = self.runtime.claim(&thread).await?;
+        // Between the look and the claim somebody else may have opened a run.
+        let log = ThreadLog::load(&*self.journal, &thread, &Branch::main()).await?;
+        refuse_unfinished(ThreadView::of(&thread, log.clone())?)?;
+        let scope = Scope::root(RunShared {
+            run: self.runtime.fresh_run(),
+            log,
+            budget: Budget::resumed(self.limits, Spent::default()),
+            ..self.runtime.shared(thread, &claim, self.watch.clone())
+        });
+        let at = graph.position(&scope)?;
+        let opening = self.opening(graph);
+        let at = graph.open(&scope, at, input(&scope), opening).await?;
+        started(&scope);
+        scope.emit(|| Event::CheckpointSaved {
+            namespace: Namespace::root(),
+            checkpoint: at.checkpoint,
+            is_durable: !scope.is_behind(),
+        });
+        self.drive(graph, &scope, at).await
+    }
+
+    /// Goes on with the last run of a thread: after answers, after a crash, or after
+    /// an update or going back. Without answers (`()`), a run that waits is reported
+    /// as it is, unless the time of a question is over.
+    ///
+    /// Answers are JSON by the id of their question, or [`Decision`](crate::Decision)s
+    /// where the question is about a step or a call; all of them are recorded, or
+    /// none. Answers have to be recorded, so that [`Durability::None`] counts as
+    /// [`Durability::Exit`].
+    ///
+    /// # Errors
+    /// [`GraphRunError::Answer`] for an answer to no pending question, which names
+    /// those that are; [`GraphRunError::Stands`] if the run is over; [`Halt`]s as for
+    /// [`run`](Self::run), and if what is pending does not fit the graph.
+    pub async fn resume<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &str,
+        answers: impl Into<Decisions>,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        let decisions = answers.into();
+        self.runtime.wait_until_free(&thread).await?;
+        if let Resumed::Waits = self.resumed(graph, &thread, &decisions).await?.1 {
+            return self.waiting(graph, &thread).await;
+        }
+        let claim = self.runtime.claim(&thread).await?;
+        let (view, resumed) = self.resumed(graph, &thread, &decisions).await?;
+        match resumed {
+            Resumed::Waits => self.waiting(graph, &thread).await,
+            Resumed::GoesOn(answers) => {
+                let limits = limits(&view)?;
+                self.go_on(graph, &view, &claim, &answers, limits, false)
+                    .await
+            }
+        }
+    }
+
+    /// Reopens the last run of a thread, which failed, was stopped by a policy or
+    /// reached a limit. Tasks of the step that ended it and were finished are not run
+    /// again; neither are the finished steps of those that were not. An update before
+    /// it can put right what the failure came from.
+    ///
+    /// What the run consumed counts towards the limits of this runner.
+    ///
+    /// # Errors
+    /// [`GraphRunError::Stands`] if the run was completed or given up,
+    /// [`GraphRunError::Waits`] and [`GraphRunError::Unfinished`] if it is not over.
+    pub async fn retry<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &str,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        self.runtime.wait_until_free(&thread).await?;
+        refuse_success(&self.known(&thread).await?)?;
+        let claim = self.runtime.claim(&thread).await?;
+        let view = self.known(&thread).await?;
+        refuse_success(&view)?;
+        graph.restore(&self.reader(&view))?;
+        let none = Answers::default();
+        self.go_on(graph, &view, &claim, &none, self.limits, true)
+            .await
+    }
+
+    /// What a resume with `decisions` does.
+    async fn resumed<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &ThreadId,
+        decisions: &Decisions,
+    ) -> Result<(ThreadView, Resumed), GraphRunError> {
+        let view = self.known(thread).await?;
+        let answers = Answers::resolve(&view, decisions.as_slice())?;
+        if let Phase::Closed(closed) = &view.phase {
+            return Err(GraphRunError::over(
+                &view,
+                closed.status,
+                "so there is nothing to go on with",
+            ));
+        }
+        graph.restore(&self.reader(&view))?;
+        let waits = answers.is_empty() && view.waits() && !self.is_due(&view);
+        let resumed = if waits {
+            Resumed::Waits
+        } else {
+            Resumed::GoesOn(answers)
+        };
+        Ok((view, resumed))
+    }
+
+    /// Whether the time of a pending question is over.
+    fn is_due(&self, view: &ThreadView) -> bool {
+        let now = self.runtime.now_ms();
+        let due = |ask: &Ask| match ask.subject {
+            Subject::Interrupt { until_ms, .. } => until_ms.is_some_and(|until| until <= now),
+            _ => false,
+        };
+        view.pending().any(due)
+    }
+
+    /// Begins another attempt, together with the answers, and drives it.
+    async fn go_on<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        view: &ThreadView,
+        claim: &Claim,
+        answers: &Answers,
+        limits: Limits,
+        retries: bool,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        let attempt = view.attempts + 1;
+        let definition = definition(graph);
+        let changed = definition.digest != view.definition;
+        let body = RunAttempt {
+            attempt,
+            definition: changed.then_some(definition.digest),
+            retries,
+            limits: Some(limits).filter(|_| retries && limits != view.opened.limits),
+        };
+        let mut write = Write::new();
+        for (id, answer) in answers.iter() {
+            write.fact(Ask::answer_key(id), kind::ANSWER, answer);
+        }
+        let digest = definition.digest;
+        if changed {
+            write.content(definition);
+        }
+        write.commit(kind::RUN_ATTEMPT, &body);
+        let mut watch = self.watch.clone();
+        if watch.durability == Durability::None {
+            watch.durability = Durability::Exit;
+        }
+        let shared = |log: ThreadLog| -> Result<RunShared, JournalError> {
+            let spent = ledger::spent(&log, &view.run)?;
+            Ok(RunShared {
+                run: view.run.clone(),
+                attempt,
+                input: view.opened.input.clone(),
+                budget: Budget::resumed(limits, spent),
+                log,
+                ..self
+                    .runtime
+                    .shared(view.thread.clone(), claim, watch.clone())
+            })
+        };
+        let answered = Scope::root(shared(view.log().clone())?);
+        answered.append(write).await?;
+        answered.flush().await?;
+        // What was just written is part of what the attempt reads.
+        let log = ThreadLog::load(&*self.journal, &view.thread, &Branch::main()).await?;
+        let scope = Scope::root(shared(log)?);
+        started(&scope);
+        if changed {
+            scope.emit(|| Event::DefinitionChanged { definition: digest });
+        }
+        let at = graph.restore(&scope)?;
+        self.drive(graph, &scope, at).await
+    }
+
+    async fn drive<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        scope: &Scope,
+        at: Position<S>,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        let frame = Records { scope };
+        let drive = Box::pin(graph.drive(scope, at, &frame));
+        let end = scope.attended(drive).await;
+        // However it ended, what it did is durable before anybody hears of it.
+        if !matches!(&end, Err(Halt::Journal(_))) {
+            scope.flush().await?;
+        }
+        let end = end?;
+        let run = scope.run();
+        let walked = self.walked(&run.thread, &run.run).await?;
+        Ok(GraphRun {
+            thread: run.thread.clone(),
+            run: run.run.clone(),
+            outcome: end.outcome,
+            state: end.state,
+            checkpoint: walked.checkpoint,
+            steps: end.steps,
+            visited: walked.visited,
+        })
+    }
+
+    /// What opens a run of `graph`.
+    fn opening<S: GraphState>(&self, graph: &Graph<S>) -> Write {
+        let definition = definition(graph);
+        let opened = RunOpened {
+            target: target(graph),
+            definition: definition.digest,
+            limits: self.limits,
+            input: None,
+        };
+        let mut opening = Write::new();
+        opening.content(definition);
+        opening.commit(kind::RUN_OPENED, &opened);
+        opening
+    }
+
+    async fn known(&self, thread: &ThreadId) -> Result<ThreadView, GraphRunError> {
+        let view = ThreadView::load(&*self.journal, thread).await?;
+        let view = view.ok_or_else(|| GraphRunError::UnknownThread {
+            thread: thread.clone(),
+        })?;
+        Ok(doubt::without_void(view)?)
+    }
+}
+
+/// What a resume does.
+enum Resumed {
+    /// Nothing: the run still waits.
+    Waits,
+    GoesOn(Answers),
+}
+
+/// The records around a graph's own.
+struct Records<'a> {
+    scope: &'a Scope,
+}
+
+impl<S: GraphState> Frame<S> for Records<'_> {
+    fn close(&self, end: &GraphEnd<S>, write: &mut Write) {
+        if let Outcome::Suspended(asks) = &end.outcome {
+            let asks = asks.iter().map(|ask| ask.id.clone()).collect();
+            write.commit(kind::RUN_SUSPENDED, &RunSuspended { asks });
+        } else {
+            let spent = self.scope.run().budget.spent();
+            write.commit(kind::RUN_CLOSED, &RunClosed::of(end, None, spent));
+        }
+    }
+}
+
+/// Where the graph of a run comes from: from a program, which knows it by its name.
+fn target<S: GraphState>(graph: &Graph<S>) -> Target {
+    Target {
+        plan: format!("graph:{}", graph.name()),
+        ..Target::default()
+    }
+}
+
+/// What the journal keeps of the graph that a run executes: its shape.
+fn definition<S: GraphState>(graph: &Graph<S>) -> Content {
+    let shape = serde_json::to_value(graph.topology().document()).unwrap_or_default();
+    let whole = Canonical::of(&json!({ "version": 1, "graph": shape }));
+    Content {
+        digest: whole.digest(),
+        bytes: whole.text().as_bytes().to_vec(),
+    }
+}
+
+fn started(scope: &Scope) {
+    let (thread, attempt) = (scope.run().thread.clone(), scope.run().attempt);
+    scope.emit(|| Event::RunStarted { thread, attempt });
+}
+
+/// What a run may consume, as its last attempt says.
+fn limits(view: &ThreadView) -> Result<Limits, JournalError> {
+    let mut limits = view.opened.limits;
+    let records = view.log().records().iter();
+    let own = records.filter(|record| record.run == view.run && record.is(kind::RUN_ATTEMPT));
+    for record in own {
+        let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
+        limits = attempt.limits.unwrap_or(limits);
+    }
+    Ok(limits)
+}
+
+fn refuse_unfinished(view: Option<ThreadView>) -> Result<(), GraphRunError> {
+    let Some(view) = view else { return Ok(()) };
+    let view = doubt::without_void(view)?;
+    match view.phase {
+        Phase::Suspended => Err(GraphRunError::waits(&view)),
+        Phase::Open => Err(GraphRunError::Unfinished {
+            thread: view.thread,
+        }),
+        Phase::Closed(_) => Ok(()),
+    }
+}
+
+/// Refuses what has nothing to be tried again.
+fn refuse_success(view: &ThreadView) -> Result<(), GraphRunError> {
+    match &view.phase {
+        Phase::Suspended => Err(GraphRunError::waits(view)),
+        Phase::Open => Err(GraphRunError::Unfinished {
+            thread: view.thread.clone(),
+        }),
+        Phase::Closed(closed) => match closed.status {
+            Status::Failed | Status::Interrupted | Status::BudgetExceeded => Ok(()),
+            status => Err(GraphRunError::over(
+                view,
+                status,
+                "so there is nothing to retry",
+            )),
+        },
+    }
+}

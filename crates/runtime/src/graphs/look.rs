@@ -1,0 +1,213 @@
+//! How a thread stands and what it went through. Nothing is written.
+
+use std::sync::Arc;
+
+use rustagents_core::{
+    ask::Ask,
+    ids::{Branch, Namespace, NodeName, RunId, TaskId, ThreadId},
+    journal::{Chain, Claim, JournalError, Select, kind},
+    log::ThreadLog,
+    scope::{RunShared, Scope},
+};
+use rustagents_graph::{Graph, GraphState, Outcome, Position, record::Checkpoint};
+
+use super::{GraphRun, GraphRunError, GraphRunner};
+use crate::{
+    inspect::{self, Moment},
+    report::Status,
+    threads,
+    view::{Phase, ThreadView},
+};
+
+/// How many checkpoints are read at once.
+const PAGE: usize = 200;
+
+/// How a thread stands.
+#[derive(Clone, Debug)]
+pub struct GraphView<S: GraphState> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its last run.
+    pub run: RunId,
+    /// How the run ended, or that it waits; `None` if it did not end, and a resume
+    /// goes on with it, unless somebody drives it now.
+    pub status: Option<Status>,
+    /// The committed state. The recorded writes of finished tasks are not in it
+    /// before their step is done.
+    pub state: Arc<S>,
+    /// The number of the last checkpoint.
+    pub checkpoint: u64,
+    /// How many supersteps the run has done.
+    pub steps: u64,
+    /// The nodes that run next.
+    pub next: Vec<NodeName>,
+    /// The questions that wait for an answer.
+    pub asks: Vec<Ask>,
+}
+
+/// Where a run went.
+#[derive(Default)]
+pub(super) struct Walked {
+    pub(super) checkpoint: u64,
+    pub(super) visited: Vec<NodeName>,
+}
+
+impl GraphRunner {
+    /// How a thread stands. It may be driven meanwhile.
+    ///
+    /// # Errors
+    /// [`GraphRunError::UnknownThread`], and what the journal says.
+    pub async fn state<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &str,
+    ) -> Result<GraphView<S>, GraphRunError> {
+        let view = self.known(&ThreadId::new(thread)?).await?;
+        let at = graph.position(&self.reader(&view))?;
+        Ok(seen(&view, &at))
+    }
+
+    /// The state of a thread at one of its checkpoints.
+    ///
+    /// # Errors
+    /// [`GraphRunError::Threads`]: there is no such checkpoint, or it was pruned.
+    pub async fn state_at<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &str,
+        checkpoint: u64,
+    ) -> Result<Arc<S>, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        self.known(&thread).await?;
+        let (position, _) = self.then(graph, &thread, checkpoint).await?;
+        Ok(position.state)
+    }
+
+    /// The newest `limit` checkpoints of a thread, the oldest of them first.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn history(&self, thread: &str, limit: usize) -> Result<Vec<Moment>, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        self.known(&thread).await?;
+        Ok(inspect::history(&*self.journal, &thread, limit, None).await?)
+    }
+
+    /// Where the graph stood at a checkpoint, and the whole log behind it.
+    pub(super) async fn then<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &ThreadId,
+        number: u64,
+    ) -> Result<(Position<S>, ThreadLog), GraphRunError> {
+        let log = ThreadLog::load_whole(&*self.journal, thread).await?;
+        let mut numbers = Vec::new();
+        let mut found = None;
+        let root = log.commits(&Branch::main(), &Namespace::root());
+        for record in root.filter(|record| record.is(kind::CHECKPOINT)) {
+            let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+            numbers.push(checkpoint.checkpoint);
+            if checkpoint.checkpoint == number {
+                found = Some(checkpoint);
+            }
+        }
+        let Some(checkpoint) = found else {
+            return Err(threads::ThreadsError::UnknownCheckpoint {
+                thread: thread.clone(),
+                checkpoint: number,
+                known: numbers.first().copied().zip(numbers.last().copied()),
+            }
+            .into());
+        };
+        let state = threads::state_at(&*self.journal, thread, Some(number)).await?;
+        let find = &mut |id: &_| log.message(id);
+        let position = graph.position_at(checkpoint, &state, find)?;
+        Ok((position, log))
+    }
+
+    /// A scope that reads the thread of `view`, and can write nothing.
+    pub(super) fn reader(&self, view: &ThreadView) -> Scope {
+        Scope::root(RunShared {
+            run: view.run.clone(),
+            log: view.log().clone(),
+            ..self
+                .runtime
+                .shared(view.thread.clone(), &Claim::new(0, ()), self.watch.clone())
+        })
+    }
+
+    /// A run that waits, as it is.
+    pub(super) async fn waiting<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &ThreadId,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        let view = self.known(thread).await?;
+        let at = graph.position(&self.reader(&view))?;
+        let walked = self.walked(thread, &view.run).await?;
+        Ok(GraphRun {
+            outcome: Outcome::Suspended(view.pending().cloned().collect()),
+            thread: view.thread,
+            run: view.run,
+            state: at.state,
+            checkpoint: at.checkpoint,
+            steps: at.step,
+            visited: walked.visited,
+        })
+    }
+
+    /// Where a run went, by its checkpoints.
+    pub(super) async fn walked(
+        &self,
+        thread: &ThreadId,
+        run: &RunId,
+    ) -> Result<Walked, JournalError> {
+        let root = Chain {
+            branch: Branch::main(),
+            namespace: Namespace::root(),
+        };
+        let select = Select::all().on(root).of(kind::CHECKPOINT).newest_first();
+        let (mut walked, mut before) = (Walked::default(), None);
+        'pages: loop {
+            let select = select.clone().limit(PAGE);
+            let select = match before {
+                Some(before) => select.before(before),
+                None => select,
+            };
+            let page = self.journal.read(thread, select).await?;
+            for record in &page {
+                if record.run != *run {
+                    break 'pages;
+                }
+                let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+                walked.checkpoint = walked.checkpoint.max(checkpoint.checkpoint);
+                let done = checkpoint.done.iter().rev();
+                walked.visited.extend(done.map(TaskId::node));
+            }
+            before = page.last().map(|record| record.seq);
+            if page.len() < PAGE {
+                break;
+            }
+        }
+        walked.visited.reverse();
+        Ok(walked)
+    }
+}
+
+/// What `view` says, at `at`.
+pub(super) fn seen<S: GraphState>(view: &ThreadView, at: &Position<S>) -> GraphView<S> {
+    GraphView {
+        thread: view.thread.clone(),
+        run: view.run.clone(),
+        status: match &view.phase {
+            Phase::Closed(closed) => Some(closed.status),
+            Phase::Suspended => Some(Status::Suspended),
+            Phase::Open => None,
+        },
+        state: Arc::clone(&at.state),
+        checkpoint: at.checkpoint,
+        steps: at.step,
+        next: at.tasks().iter().map(|task| task.node.clone()).collect(),
+        asks: view.pending().cloned().collect(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Updates, going back, and trying again.
+
+use super::*;
+use rustagents_graph::Edit;
+
+#[tokio::test]
+async fn an_update_keeps_what_waits_and_its_answers() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), bench.desk());
+    bench.open().await;
+    let edit = Edit::new(Desk::update().topic("chairs").notes("by hand"));
+    let view = runner.update(&graph, "t", [edit]).await.unwrap();
+    assert_eq!((view.status, view.checkpoint), (Some(Status::Suspended), 2));
+    assert_eq!(ids(&view.asks), [LEFT, RIGHT]);
+    let both = [(LEFT, "a"), (RIGHT, "b")];
+    let run = runner.resume(&graph, "t", both).await.unwrap();
+    assert_eq!(run.state.notes[0], "by hand");
+    assert_eq!(bench.world.changes().len(), 2);
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn an_update_as_a_node_voids_its_question() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), bench.desk());
+    bench.open().await;
+    let edit = Edit::as_node("left", note("left: by hand").unwrap());
+    let view = runner.update(&graph, "t", [edit]).await.unwrap();
+    assert_eq!(ids(&view.asks), [RIGHT]);
+    let void = runner.resume(&graph, "t", [(LEFT, "a")]);
+    bench.refuses("RAG0402", void).await;
+    let run = runner.resume(&graph, "t", [(RIGHT, "b")]).await.unwrap();
+    assert_eq!(run.state.notes, ["left: by hand", "right: b", "2 notes"]);
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_state_is_updated_between_runs_and_not_as_a_node() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), bench.desk());
+    bench.open().await;
+    runner.cancel("t").await.unwrap();
+    let edit = Edit::new(Desk::update().topic("chairs"));
+    let view = runner.update(&graph, "t", [edit]).await.unwrap();
+    assert_eq!(view.status, Some(Status::Cancelled));
+    assert_eq!(view.state.topic, "chairs");
+    let edit = Edit::as_node("left", note("x").unwrap());
+    let update = runner.update(&graph, "t", [edit]);
+    bench.refuses("RAG0416", update).await;
+    let edit = Edit::as_node("ghost", note("x").unwrap());
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let update = runner.update(&graph, "t", [edit]);
+    bench.refuses("RAG0409", update).await;
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn messages_are_swapped_from_outside() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), bench.desk());
+    runner
+        .run_with(&graph, "t", |scope| {
+            Desk::update().messages(Message::user(scope.mint_message(), "helo"))
+        })
+        .await
+        .unwrap();
+    let view = runner.state(&graph, "t").await.unwrap();
+    let old = view.state.messages[0].id.clone();
+    let view = runner
+        .update_with(&graph, "t", |scope| {
+            let new = Message::user(scope.mint_message(), "hello");
+            vec![Edit::new(Desk::update().swap_messages(old, new))]
+        })
+        .await
+        .unwrap();
+    assert_eq!(view.state.messages[0].text(), "hello");
+}
+
+#[tokio::test]
+async fn going_back_opens_a_run_in_which_all_that_followed_runs_anew() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), bench.desk());
+    let first = bench.open().await;
+    let both = [(LEFT, "a"), (RIGHT, "b")];
+    runner.resume(&graph, "t", both).await.unwrap();
+    let earlier = runner.state_at(&graph, "t", 2).await.unwrap();
+    assert_eq!(earlier.notes, ["left: a", "right: b"]);
+    let view = runner.rewind(&graph, "t", 1).await.unwrap();
+    assert_eq!((view.status, view.checkpoint), (None, 4));
+    assert_ne!(view.run, first.run);
+    assert!(view.state.notes.is_empty());
+    let run = runner.resume(&graph, "t", ()).await.unwrap();
+    assert_eq!(ids(run.asks()), ["left:4.0/1", "right:4.1/1"]);
+    assert_eq!(bench.world.changes().len(), 4, "steps too");
+    // Back from the middle of a run: it is given up.
+    let view = runner.rewind(&graph, "t", 2).await.unwrap();
+    assert_eq!(view.next[0].as_str(), "sum");
+    let run = runner.resume(&graph, "t", ()).await.unwrap();
+    assert_eq!(run.state.notes, ["left: a", "right: b", "2 notes"]);
+    let view = runner.rewind(&graph, "t", 3).await.unwrap();
+    assert_eq!(
+        view.status,
+        Some(Status::Completed),
+        "nothing is left to do"
+    );
+    let error = bench
+        .refuses("RAG0414", runner.rewind(&graph, "t", 99))
+        .await;
+    assert_eq!(
+        error.hint().as_deref(),
+        Some("it has the checkpoints 1 to 7")
+    );
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_failed_run_is_tried_again_and_its_finished_tasks_are_not() {
+    let bench = Bench::new();
+    let world = bench.world.clone();
+    let graph = GraphBuilder::<Desk>::typed("g")
+        .function("fine", move |_, _| {
+            world.change("fine");
+            async { note("fine") }
+        })
+        .function("picky", |desk: Arc<Desk>, _| async move {
+            if desk.topic == "chairs" {
+                return note("picky");
+            }
+            Err(NodeError::failed("not lamps"))
+        })
+        .start(["fine", "picky"])
+        .finish("fine")
+        .finish("picky")
+        .compile()
+        .unwrap();
+    let runner = bench.runner();
+    let run = runner.run(&graph, "t", Desk::update().topic("lamps")).await;
+    assert!(matches!(run.unwrap().outcome, Outcome::Failed { .. }));
+    bench
+        .refuses("RAG0416", runner.resume(&graph, "t", ()))
+        .await;
+    let edit = Edit::new(Desk::update().topic("chairs"));
+    runner.update(&graph, "t", [edit]).await.unwrap();
+    let run = runner.retry(&graph, "t").await.unwrap();
+    assert_eq!(run.state.notes, ["fine", "picky"]);
+    assert_eq!(bench.world.changes(), ["fine"]);
+    bench.refuses("RAG0416", runner.retry(&graph, "t")).await;
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_budget_that_ran_out_is_raised_by_a_retry_and_stays_raised() {
+    let bench = Bench::new();
+    let graph = GraphBuilder::<Desk>::typed("g")
+        .function("again", |_, context: TaskContext| async move {
+            if context.task().as_str() == "again:3.0" {
+                context.ask("?").await?;
+            }
+            note("again")
+        })
+        .start(["again"])
+        .branch(
+            "again",
+            |desk: &Desk| desk.notes.len() < 4,
+            [(true, "again"), (false, END)],
+        )
+        .compile()
+        .unwrap();
+    let limits = |steps| rustagents_core::budget::Limits {
+        steps,
+        ..Default::default()
+    };
+    let tight = bench.runner().limited(limits(2));
+    let run = tight.run(&graph, "t", Desk::update()).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Budget(_)));
+    let wide = bench.runner().limited(limits(9));
+    let run = wide.retry(&graph, "t").await.unwrap();
+    let ask = run.asks()[0].id.clone();
+    let run = tight.resume(&graph, "t", [(ask, true)]).await.unwrap();
+    assert_eq!(run.state.notes.len(), 4);
+    bench.is_whole().await;
+}
