@@ -25,5 +25,8 @@ mod subgraphs {}
 #[doc = include_str!("../../../docs/guide/graphs/08-never-twice.md")]
 mod never_twice {}
 
-#[doc = include_str!("../../../docs/guide/graphs/09-testing.md")]
+#[doc = include_str!("../../../docs/guide/graphs/09-tries-and-time.md")]
+mod tries_and_time {}
+
+#[doc = include_str!("../../../docs/guide/graphs/10-testing.md")]
 mod testing {}
