@@ -9,6 +9,9 @@
 //!   comment `# exit N` at its end says;
 //! - everything else, such as `console` for what needs a key, a server or a
 //!   terminal, is for reading.
+//!
+//! The chapters about graphs hold Rust; `runtime` takes them in as tests of its
+//! documentation.
 
 use std::{
     fs,
@@ -51,9 +54,9 @@ fn guide() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide")
 }
 
-/// The pages of the guide, by name.
-fn pages() -> Vec<(String, String)> {
-    let mut pages: Vec<_> = fs::read_dir(guide())
+/// The pages in a folder, by name.
+fn pages(folder: &Path) -> Vec<(String, String)> {
+    let mut pages: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|end| end == "md"))
@@ -153,7 +156,7 @@ fn follow(name: &str, page: &str) -> usize {
 
 #[test]
 fn every_command_of_the_guide_works() {
-    let chapters = pages();
+    let chapters = pages(&guide());
     let chapters: Vec<_> = chapters
         .iter()
         .filter(|(name, _)| name != "README.md")
@@ -169,26 +172,45 @@ fn every_command_of_the_guide_works() {
 
 #[test]
 fn the_index_of_the_guide_names_every_chapter_and_links_lead_somewhere() {
-    let pages = pages();
-    let index = &pages
-        .iter()
-        .find(|(name, _)| name == "README.md")
-        .unwrap()
-        .1;
-    for (name, page) in &pages {
-        let link = format!("]({name})");
-        assert!(name == "README.md" || index.contains(&link), "{name}");
-        for (_, rest) in page
-            .match_indices("](")
-            .map(|(at, _)| page.split_at(at + 2))
-        {
-            let target = rest.split(')').next().unwrap();
-            let target = target.split('#').next().unwrap();
-            let local = !target.is_empty() && !target.contains("://");
-            assert!(
-                !local || guide().join(target).exists(),
-                "{name}: `{target}` leads nowhere"
-            );
+    let guide = guide();
+    let index = fs::read_to_string(guide.join("README.md")).unwrap();
+    for (folder, prefix) in [
+        ("", ""),
+        ("graphs", "graphs/"),
+        ("../migration", "../migration/"),
+    ] {
+        let folder = guide.join(folder);
+        for (name, page) in pages(&folder) {
+            let link = format!("]({prefix}{name})");
+            assert!(name == "README.md" || index.contains(&link), "{name}");
+            for (_, rest) in page
+                .match_indices("](")
+                .map(|(at, _)| page.split_at(at + 2))
+            {
+                let target = rest.split(')').next().unwrap();
+                let target = target.split('#').next().unwrap();
+                let local = !target.is_empty() && !target.contains("://");
+                assert!(
+                    !local || folder.join(target).exists(),
+                    "{name}: `{target}` leads nowhere"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_examples_of_every_chapter_about_graphs_are_tests() {
+    let taken = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/src/guide.rs");
+    let taken = fs::read_to_string(taken).unwrap();
+    for (name, page) in pages(&guide().join("graphs")) {
+        let chapter = format!("/docs/guide/graphs/{name}\")]");
+        assert!(taken.contains(&chapter), "{name} is taken in by nobody");
+        let blocks = blocks(&page);
+        assert!(!blocks.is_empty(), "{name} has no examples");
+        for block in blocks {
+            let place = format!("{name}:{}", block.line);
+            assert_eq!(block.info, "rust", "{place} is no test");
         }
     }
 }

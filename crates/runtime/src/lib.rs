@@ -14,6 +14,8 @@
 
 pub mod answers;
 pub mod graphs;
+#[cfg(doctest)]
+mod guide;
 pub mod host;
 pub mod inspect;
 mod ledger;

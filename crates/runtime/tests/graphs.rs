@@ -476,6 +476,14 @@ async fn a_step_in_doubt_is_asked_about_and_settled_by_a_decision() {
     bench.refuses("RAG0412", runner.cancel("t")).await;
     let json = runner.resume(&graph, "t", [(ask.clone(), "R-7")]);
     bench.refuses("RAG0406", json).await;
+    let wrong = Decision::Done {
+        call: ask.to_string(),
+        result: json!(7),
+    };
+    let run = runner.resume(&graph, "t", wrong).await.unwrap();
+    let ask = run.asks()[0].id.clone();
+    assert_eq!(ask.as_str(), "charge:1.0/charge#1/doubt/1/2", "no receipt");
+    bench.refuses("RAG0412", runner.cancel("t")).await;
     let done = Decision::Done {
         call: ask.to_string(),
         result: json!("R-7"),
@@ -556,4 +564,25 @@ async fn futures_of_runs_can_be_spawned() {
     drop(sent(runner.update(&graph, "t", [])));
     sent(runner.rewind(&graph, "t", 1)).await.unwrap();
     sent(runner.cancel("t")).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_dropped_frees_its_thread_and_is_resumed() {
+    let bench = Bench::new();
+    let graph = GraphBuilder::<Desk>::typed("g")
+        .function("wait", |_, _| async {
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            note("waited")
+        })
+        .start(["wait"])
+        .finish("wait")
+        .compile()
+        .unwrap();
+    let runner = bench.runner();
+    let run = runner.run(&graph, "t", Desk::update());
+    tokio::time::timeout(Duration::from_secs(1), run)
+        .await
+        .unwrap_err();
+    let run = runner.resume(&graph, "t", ()).await.unwrap();
+    assert_eq!(run.state.notes, ["waited"]);
 }

@@ -70,12 +70,15 @@ pub(super) fn doubted(view: &ThreadView) -> Result<Vec<Doubted>, JournalError> {
     }
     let mut doubted = Vec::new();
     for (step, (start, record)) in last {
+        let asked = format!("{step}/doubt/");
+        let mut pending = view.pending();
+        let is_asked = pending.any(|ask| ask.id.as_str().starts_with(&asked));
         let settled = is_told(format_args!("step/{step}/result").into())
             || is_told(format_args!("step/{step}/released/{start}").into())
             || is_told(Ask::answer_key(
                 &format_args!("{step}/doubt/{start}").into(),
             ));
-        if !settled {
+        if is_asked || !settled {
             doubted.push(Doubted {
                 effect: format!("step `{step}`"),
                 namespace: record.chain.namespace.clone(),

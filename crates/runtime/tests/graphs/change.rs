@@ -180,3 +180,19 @@ async fn a_budget_that_ran_out_is_raised_by_a_retry_and_stays_raised() {
     assert_eq!(run.state.notes.len(), 4);
     bench.is_whole().await;
 }
+
+#[tokio::test]
+async fn going_back_and_then_acting_as_a_node_branches_off() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), bench.desk());
+    bench.open().await;
+    let both = [(LEFT, "a"), (RIGHT, "b")];
+    runner.resume(&graph, "t", both).await.unwrap();
+    runner.rewind(&graph, "t", 1).await.unwrap();
+    let edits = ["left", "right"].map(|node| Edit::as_node(node, note(node).unwrap()));
+    let view = runner.update(&graph, "t", edits).await.unwrap();
+    assert_eq!(view.next.len(), 1, "both reached the join");
+    let run = runner.resume(&graph, "t", ()).await.unwrap();
+    assert_eq!(run.state.notes, ["left", "right", "2 notes"]);
+    bench.is_whole().await;
+}
