@@ -540,7 +540,7 @@ impl<S: GraphState> GraphBuilder<S> {
     fn check_names(&self, faults: &mut Vec<GraphFault>) {
         let mut seen = BTreeSet::new();
         for (name, _) in &self.nodes {
-            if name == START || name == END || name.is_empty() {
+            if name == START || name == END || name.is_empty() || name.contains('/') {
                 faults.push(GraphFault::ReservedName { name: name.clone() });
             }
             if !seen.insert(name) {
@@ -620,6 +620,14 @@ impl<S: GraphState> GraphBuilder<S> {
         let at_start = at_start.chain(self.joins.iter().flat_map(|(from, _)| from));
         if at_start.into_iter().any(|from| from == START) {
             faults.push(GraphFault::UnknownSource { from: START.into() });
+        }
+        let mut joins = BTreeSet::new();
+        for (sources, target) in &self.joins {
+            if !joins.insert(Join::new(sources, target).name) {
+                faults.push(GraphFault::DuplicateJoin {
+                    target: target.clone(),
+                });
+            }
         }
         let empty = self.joins.iter().filter(|(sources, _)| sources.is_empty());
         faults.extend(empty.map(|(_, target)| GraphFault::EmptyJoin {

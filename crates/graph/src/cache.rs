@@ -156,7 +156,8 @@ impl<S: GraphState> CacheRule<S> {
 /// which are their thread's, or goes on in the graph around.
 pub(crate) fn keepable<S: GraphState>(output: &NodeOutput<S>) -> Option<TaskWrite> {
     let writes = &output.written;
-    if writes.failed.is_some() || !writes.messages.is_empty() || output.parent.is_some() {
+    let mut messages = writes.channels.iter().flat_map(|(_, w)| w.messages());
+    if writes.failed.is_some() || messages.next().is_some() || output.parent.is_some() {
         return None;
     }
     Some(TaskWrite {

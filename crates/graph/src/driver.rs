@@ -31,7 +31,7 @@ use superstep::Stop;
 /// Drives one graph on one chain.
 pub(crate) struct Driver<'a, S: GraphState> {
     pub(crate) graph: &'a Compiled<S>,
-    scope: &'a Scope,
+    pub(crate) scope: &'a Scope,
 }
 
 impl<'a, S: GraphState> Driver<'a, S> {
@@ -47,9 +47,13 @@ impl<'a, S: GraphState> Driver<'a, S> {
     ) -> Result<Position<S>, OpenError> {
         let node = NodeName::from(crate::START);
         let (write, messages) = Compiled::<S>::accept_writes(&*position.state, &node, input)?;
-        let deltas = self
-            .graph
-            .reduce(&position.state, &[], &mut [Some(write)])?;
+        // A graph on the state of the one around it begins with all of that.
+        let deltas = match position.gained {
+            Some(_) => Vec::new(),
+            None => self
+                .graph
+                .reduce(&position.state, &[], &mut [Some(write)])?,
+        };
         let mut opened = Position {
             pending: Pending::default(),
             ..position
@@ -59,6 +63,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
             from: None,
             step: 0,
             done: Vec::new(),
+            writes: Vec::new(),
             deltas,
             messages: self.unrecorded(messages),
         };

@@ -129,6 +129,9 @@ impl<S: GraphState> Driver<'_, S> {
             Some(node) => self.graph.accept(&at.state, node, output)?,
             None => Compiled::<S>::accept_writes(&*at.state, &node, output.update.into())?,
         };
+        if accepted.parent.is_some() && self.scope.namespace().is_root() {
+            return Err(ScheduleError::NoParent { node }.into());
+        }
         let ends = node.as_str() == END;
         let mut accepted = [Some(accepted)];
         let tasks = [done];
@@ -138,6 +141,7 @@ impl<S: GraphState> Driver<'_, S> {
             from: None,
             step: at.step,
             done: done_by(&tasks, acts.is_some()),
+            writes: Vec::new(),
             deltas,
             messages: self.unrecorded(messages),
         };
@@ -194,6 +198,7 @@ impl<S: GraphState> Driver<'_, S> {
             from: Some(from),
             step: rewound.step,
             done: Vec::new(),
+            writes: Vec::new(),
             deltas: Vec::new(),
             messages: Vec::new(),
         };

@@ -25,7 +25,7 @@ use crate::{
     record::{Checkpoint, Goto, Pending, Snapshot, Task},
     schedule::ScheduleError,
     snapshot::Growth,
-    state::{Applied, ChannelName, ChannelSpec, Delta, FindMessage, GraphState, State},
+    state::{Applied, ChannelName, ChannelSpec, Delta, FindMessage, GraphState, State, Written},
     topology::GraphTopology,
 };
 
@@ -194,9 +194,9 @@ pub struct Position<S: GraphState = State> {
     pub(crate) carried: State,
     /// What the log gained since the last snapshot.
     pub(crate) growth: Growth,
-    /// All changes since the begin, where somebody wants them. Such a chain has no
+    /// All writes since the begin, where somebody wants them. Such a chain has no
     /// snapshots.
-    pub(crate) gained: Option<Vec<(ChannelName, Delta)>>,
+    pub(crate) gained: Option<Vec<(ChannelName, Written)>>,
 }
 
 impl<S: GraphState> Position<S> {
@@ -238,6 +238,9 @@ impl<S: GraphState> Position<S> {
                 position.growth.add(record.body.len());
                 position.apply(&checkpoint.deltas, find)?;
             }
+            if let Some(gained) = &mut position.gained {
+                gained.extend(checkpoint.writes);
+            }
             position.checkpoint = checkpoint.checkpoint;
             position.step = checkpoint.step;
             position.pending = checkpoint.pending;
@@ -257,9 +260,6 @@ impl<S: GraphState> Position<S> {
         deltas: &[(ChannelName, Delta)],
         find: &mut FindMessage<'_>,
     ) -> Result<(), JournalError> {
-        if let Some(gained) = &mut self.gained {
-            gained.extend_from_slice(deltas);
-        }
         let state = Arc::make_mut(&mut self.state);
         for (channel, delta) in deltas {
             if state.apply(channel, delta, find)? == Applied::Unknown {
@@ -288,8 +288,8 @@ pub struct GraphEnd<S: GraphState = State> {
     pub steps: u64,
     /// Where the graph around it goes on, where a node said so.
     pub parent: Option<Vec<Goto>>,
-    /// All changes since its begin, where somebody wants them.
-    pub(crate) gained: Vec<(ChannelName, Delta)>,
+    /// All writes since its begin, where somebody wants them.
+    pub(crate) gained: Vec<(ChannelName, Written)>,
 }
 
 /// The outcome of a run of a graph.

@@ -202,7 +202,9 @@ impl RetryPolicy {
     }
 }
 
-/// How long a try may take.
+/// How long a try may take. A node that took too long is dropped where it is, once
+/// its steps in flight have ended; an agent or a graph inside is not tried again
+/// after that in the same attempt at the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeout {
     pub(crate) run: Option<Duration>,

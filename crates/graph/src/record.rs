@@ -23,6 +23,9 @@ pub struct Checkpoint {
     pub from: Option<u64>,
     /// The changes, in order.
     pub deltas: Vec<(ChannelName, Delta)>,
+    /// The writes that the changes come of, where a graph around this one takes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<(ChannelName, Written)>,
     /// The tasks whose writes are in it.
     pub done: Vec<TaskId>,
     /// What is left to do.

@@ -352,7 +352,7 @@ impl<'a, S: GraphState> Plan<'a, S> {
             if !reached.contains(node) {
                 reached.push(node.clone());
             }
-            if join.sources.iter().all(|source| reached.contains(source)) {
+            if reached.len() == join.sources.len() {
                 waiting.remove(place);
                 if let Target::Node(target) = &join.target {
                     self.once(target);

@@ -63,6 +63,11 @@ pub enum Reducer {
 }
 
 impl Reducer {
+    /// Whether of several writes of one task only the last one counts.
+    pub(crate) fn holds_last(self) -> bool {
+        matches!(self, Self::Overwrite | Self::Ephemeral | Self::Untracked)
+    }
+
     /// Whether the channel holds a list.
     pub(crate) fn is_list(self) -> bool {
         matches!(

@@ -4,7 +4,10 @@
 //! a crash or an answer, and so do only those that were not done. Its questions
 //! are those of the run.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use rustagents_core::{
     BoxFuture,
@@ -12,10 +15,12 @@ use rustagents_core::{
     scope::{Halt, Write},
 };
 
+use serde_json::Value;
+
 use crate::{
     graph::{Frameless, Graph, GraphEnd, OpenError, Outcome, Position},
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
-    state::{ChannelName, ChannelSpec, Delta, GraphState, Written},
+    state::{ChannelName, ChannelSpec, GraphState, Written},
     topology::GraphTopology,
 };
 
@@ -26,7 +31,8 @@ pub const MAX_DEPTH: usize = 8;
 ///
 /// It starts from the state that its task saw. Once it is done, what it changed in
 /// channels that both have is the task's write: it is reduced with the writes of
-/// the task's siblings, so that what was there already does not come twice.
+/// the task's siblings, so that what was there already does not come twice. A topic
+/// has all that the child wrote to it then, and not what its last step wrote alone.
 pub(crate) struct Shared<S: GraphState>(pub(crate) Graph<S>);
 
 impl<S: GraphState> Node<S> for Shared<S> {
@@ -40,8 +46,7 @@ impl<S: GraphState> Node<S> for Shared<S> {
             let at = Position::on(begin, context.scope(), true)?;
             let end = Box::pin(drive(&self.0, at, S::Update::default(), &context)).await?;
             let mut output = NodeOutput::default();
-            for (channel, delta) in end.gained {
-                let written = written(self.0.channels(), &channel, delta);
+            for (channel, written) in condensed(self.0.channels(), &*end.state, end.gained) {
                 if state.check(&channel, &written).is_ok() {
                     output.written.add(channel, written);
                 }
@@ -64,19 +69,43 @@ impl<S: GraphState> Node<S> for Shared<S> {
     }
 }
 
-/// The write that makes the same change.
-fn written(channels: &[ChannelSpec], channel: &ChannelName, delta: Delta) -> Written {
-    let is_custom = |spec: &ChannelSpec| spec.name == *channel && spec.fold.is_some();
-    match delta {
-        Delta::Set(value) if channels.iter().any(is_custom) => Written::Replace(value),
-        Delta::Set(value) => Written::Set(value),
-        Delta::Add(number) => Written::Set(number.into()),
-        Delta::Append(items) => Written::Append(items),
-        Delta::Messages(ids) => Written::Messages(ids),
-        Delta::Remove(ids) => Written::Remove(ids),
-        Delta::Swap(old, new) => Written::Swap(old, new),
-        Delta::Clear => Written::Clear,
+/// What all writes of a child come to as those of one task: of several to a channel
+/// that holds the last value, the last; where one of them replaced a value, what
+/// the child had in the end.
+fn condensed<S: GraphState>(
+    channels: &[ChannelSpec],
+    end: &S,
+    writes: Vec<(ChannelName, Written)>,
+) -> Vec<(ChannelName, Written)> {
+    let holds_last = |channel: &str| {
+        let mut specs = channels.iter().filter(|spec| spec.name == channel);
+        specs.any(|spec| spec.reducer.holds_last())
+    };
+    let whole_ones =
+        |(_, written): &&(ChannelName, Written)| matches!(written, Written::Replace(_));
+    let replaced = writes.iter().filter(whole_ones);
+    let replaced: BTreeSet<_> = replaced.map(|(channel, _)| channel.clone()).collect();
+    let mut last = BTreeMap::new();
+    for (place, (channel, _)) in writes.iter().enumerate() {
+        if holds_last(channel) || replaced.contains(channel) {
+            last.insert(channel.clone(), place);
+        }
     }
+    let is_last = |(place, (channel, _)): &(usize, (ChannelName, Written))| {
+        last.get(channel).is_none_or(|last| last == place)
+    };
+    let whole = if replaced.is_empty() {
+        Value::Null
+    } else {
+        end.to_json()
+    };
+    let kept = writes.into_iter().enumerate().filter(is_last);
+    kept.map(|(_, (channel, written))| {
+        let value = whole.get(&*channel).filter(|_| replaced.contains(&channel));
+        let written = value.cloned().map_or(written, Written::Replace);
+        (channel, written)
+    })
+    .collect()
 }
 
 /// A child on a state of its own.

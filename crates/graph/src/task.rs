@@ -1,7 +1,7 @@
 //! One task while it runs: an ask suspends it, whatever its node makes of that.
 
 use std::{
-    panic::AssertUnwindSafe,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -42,13 +42,18 @@ pub(crate) struct TaskFuture<'a, S: GraphState> {
     /// Completes when the run is cancelled, for a node that does not look itself.
     cancelled: Option<BoxFuture<'static, ()>>,
     looks_itself: bool,
+    /// The node had its time; only its steps are polled to their end.
+    is_cut: bool,
 }
 
 impl<S: GraphState> Unpin for TaskFuture<'_, S> {}
 
 impl<'a, S: GraphState> TaskFuture<'a, S> {
     pub(crate) fn new(node: &'a dyn Node<S>, state: Arc<S>, context: TaskContext) -> Self {
-        let run = context.inside(|| node.run(state, context.clone()));
+        let called = AssertUnwindSafe(|| node.run(state, context.clone()));
+        let run = context.inside(|| catch_unwind(called));
+        // What panics before it has a future panics as one.
+        let run = run.unwrap_or_else(|panic| Box::pin(async move { resume_unwind(panic) }));
         Self {
             node: AssertUnwindSafe(run).catch_unwind(),
             context,
@@ -57,7 +62,14 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
             stops: false,
             cancelled: None,
             looks_itself: node.stops_itself(),
+            is_cut: false,
         }
+    }
+
+    /// Ends the node where it is, and waits for its steps in flight.
+    pub(crate) async fn cut(&mut self) {
+        self.is_cut = true;
+        self.await;
     }
 
     /// Stops a node that waits, once the run is cancelled.
@@ -75,7 +87,7 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
     }
 
     fn poll_node(&mut self, cx: &mut Context<'_>) {
-        if self.stops || self.ended.is_some() {
+        if self.stops || self.is_cut || self.ended.is_some() {
             return;
         }
         let polled = self.context.inside(|| self.node.poll_unpin(cx));
@@ -96,7 +108,7 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
             let Some(running) = &mut self.running else {
                 return false;
             };
-            if self.stops || self.ended.is_some() {
+            if self.stops || self.is_cut || self.ended.is_some() {
                 running.cancel_spawned();
             }
             running.poll(&self.context, cx);
@@ -122,6 +134,9 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
                 Ok(asks) => TaskEnd::Suspended(asks),
                 Err(halt) => TaskEnd::Failed(NodeError::Halt(halt)),
             });
+        }
+        if self.is_cut {
+            return Poll::Ready(TaskEnd::Failed(NodeError::Halt(Halt::Cancelled)));
         }
         let Some(ended) = self.ended.take() else {
             return Poll::Pending;

@@ -11,7 +11,7 @@ use std::{
 use rustagents_core::{code::Class, event::Event, journal::kind, scope::Halt};
 use rustagents_graph::{
     END, Failure, Graph, GraphBuilder, MemoryCache, NodeError, NodeOutput, NodeSpec, Outcome,
-    Reducer, RetryPolicy, TaskContext, Timeout, Update,
+    Reducer, RetryPolicy, State, TaskContext, Timeout, Update,
 };
 use rustagents_store::{
     MemoryJournal,
@@ -432,4 +432,97 @@ async fn an_output_is_taken_again_for_the_same_key_while_it_is_good() {
     cache.clear();
     Bench::new().attempt(&graph).await.unwrap();
     assert_eq!(runs.load(Ordering::SeqCst), 10);
+}
+
+#[tokio::test]
+async fn a_failure_and_what_the_graph_does_not_take_are_not_kept() {
+    let (runs, cache) = (Arc::new(AtomicUsize::new(0)), Arc::new(MemoryCache::new(9)));
+    let counted = Arc::clone(&runs);
+    let graph = builder()
+        .function("a", move |_, _| {
+            let run = counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                match run {
+                    0 => Err(NodeError::failed("no luck")),
+                    1 => Ok(NodeOutput::new().write("nowhere", Update::Value(json!(1)))),
+                    _ => Ok(NodeOutput::new().write("seen", Update::Value(json!(run)))),
+                }
+            }
+        })
+        .spec("a", NodeSpec::new().optional())
+        .cached("a", cache, None, |_, _| Some(json!("always")))
+        .start(["a"])
+        .finish("a")
+        .compile()
+        .unwrap();
+    let end = async || Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end().await.state).len(), 0);
+    assert!(failure(&end().await).contains("nowhere"));
+    assert_eq!(seen(&end().await.state), [json!(2)]);
+    assert_eq!(seen(&end().await.state), [json!(2)]);
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+}
+
+/// A node that takes three steps of ten seconds.
+fn stepping(timeout: Timeout, world: &World) -> Graph {
+    let world = world.clone();
+    builder()
+        .function("a", move |_, context: TaskContext| {
+            let world = world.clone();
+            async move {
+                for step in ["one", "two", "three"] {
+                    let world = world.clone();
+                    context
+                        .step_once(step, move |_| async move {
+                            tokio::time::sleep(Duration::from_secs(10)).await;
+                            world.change(step);
+                            Ok::<_, NodeError>(())
+                        })
+                        .await?;
+                }
+                Ok(NodeOutput::new().write("seen", Update::Value(json!("a"))))
+            }
+        })
+        .spec(
+            "a",
+            NodeSpec::new().timeout(timeout).retry(RetryPolicy::new()),
+        )
+        .start(["a"])
+        .finish("a")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_out_lets_the_steps_in_flight_end_and_the_next_try_goes_on_behind_them() {
+    let world = World::new();
+    let graph = stepping(Timeout::run(Duration::from_secs(15)), &world);
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), ["a"]);
+    assert_eq!(world.changes(), ["one", "two", "three"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_ends_is_a_sign_of_life() {
+    let world = World::new();
+    let bench = Bench::new();
+    let graph = stepping(Timeout::idle(Duration::from_secs(15)), &world);
+    let end = bench.attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), ["a"]);
+    assert_eq!(bench.count(kind::FAILED_TRY).await, 0);
+}
+
+#[tokio::test]
+async fn a_panic_before_the_nodes_first_await_is_its_failure() {
+    let graph = builder()
+        .function("a", |state: Arc<State>, _| {
+            let first = state.list("seen")[0].clone();
+            async move { Ok(NodeOutput::new().write("seen", Update::Value((*first).clone()))) }
+        })
+        .start(["a"])
+        .finish("a")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(failure(&end), "a RAG0804: the node panicked");
 }

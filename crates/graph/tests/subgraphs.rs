@@ -395,3 +395,98 @@ async fn a_failed_child_goes_on_where_it_stood_when_it_is_tried_again() {
         "its first step was not taken again"
     );
 }
+
+/// A graph whose first step is `first`, and whose second a child beside a sibling.
+fn beside(child: Graph, sibling: NodeOutput, first: NodeOutput) -> Graph {
+    let shared = |builder: GraphBuilder| {
+        builder
+            .channel("flash", Reducer::Ephemeral)
+            .channel("news", Reducer::Topic)
+            .custom_channel(
+                "worn",
+                Arc::new(|current: &Value, new: &Value| {
+                    let current = current.as_str().unwrap_or_default();
+                    Ok(format!("{current}{}", new.as_str().unwrap_or_default()).into())
+                }),
+            )
+    };
+    let saying = |output: NodeOutput| {
+        move |_, _| {
+            let output = output.clone();
+            async move { Ok(output) }
+        }
+    };
+    shared(builder("parent"))
+        .function("first", saying(first))
+        .function("sibling", saying(sibling))
+        .subgraph("sub", child)
+        .start(["first"])
+        .edge("first", "sibling")
+        .edge("first", "sub")
+        .finish("sibling")
+        .finish("sub")
+        .compile()
+        .unwrap()
+}
+
+fn one_node(output: NodeOutput) -> Graph {
+    builder("child")
+        .channel("flash", Reducer::Ephemeral)
+        .channel("news", Reducer::Topic)
+        .custom_channel(
+            "worn",
+            Arc::new(|current: &Value, new: &Value| {
+                let current = current.as_str().unwrap_or_default();
+                Ok(format!("{current}{}", new.as_str().unwrap_or_default()).into())
+            }),
+        )
+        .function("only", move |state: Arc<State>, _| {
+            let (output, saw) = (output.clone(), state.list("news").len());
+            async move { Ok(output.write("seen", Update::Value(json!(saw)))) }
+        })
+        .start(["only"])
+        .finish("only")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_child_sees_what_was_just_said_and_takes_nothing_from_its_siblings() {
+    let first = NodeOutput::new()
+        .write("news", Update::Value(json!("old")))
+        .write("flash", Update::Value(json!("old")));
+    let sibling = NodeOutput::new()
+        .write("news", Update::Value(json!("sibling")))
+        .write("flash", Update::Value(json!("sibling")));
+    let child = NodeOutput::new().write("news", Update::Value(json!("child")));
+    let graph = beside(one_node(child), sibling, first);
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    let state = end.state.to_json();
+    assert!(
+        matches!(end.outcome, Outcome::Completed),
+        "{:?}",
+        end.outcome
+    );
+    assert_eq!(
+        state["seen"],
+        json!([1]),
+        "it saw the news of the step before"
+    );
+    assert_eq!(state["news"], json!(["sibling", "child"]));
+    assert_eq!(state["flash"], json!("sibling"));
+}
+
+#[tokio::test]
+async fn what_a_child_replaces_is_replaced_and_what_it_folds_is_folded() {
+    let first = NodeOutput::new()
+        .write("sum", Update::Value(json!(10)))
+        .write("worn", Update::Value(json!("a")));
+    let sibling = NodeOutput::new().write("worn", Update::Value(json!("b")));
+    let child = NodeOutput::new()
+        .write("sum", Update::Replace(json!(5)))
+        .write("worn", Update::Value(json!("c")));
+    let graph = beside(one_node(child), sibling, first);
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    let state = end.state.to_json();
+    assert_eq!((&state["sum"], &state["worn"]), (&json!(5), &json!("abc")));
+}

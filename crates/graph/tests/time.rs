@@ -146,6 +146,10 @@ async fn an_update_as_an_unknown_node_or_off_its_routes_is_refused() {
         "there is no node `ghost`"
     );
     assert_eq!(
+        refused(Edit::as_node("a", NodeOutput::new().goto_parent("c"))).await,
+        "node `a` goes on in the graph around its own, and there is none"
+    );
+    assert_eq!(
         refused(Edit::as_node("a", NodeOutput::new().goto("c"))).await,
         "node `a` went to `c`, and has edges that say where it goes"
     );

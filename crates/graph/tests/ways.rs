@@ -211,6 +211,11 @@ async fn a_branch_to_nowhere_is_an_error_and_the_step_can_be_taken_again() {
         "read RAG0802: node `read` took route `other`, and has known"
     );
     assert_eq!(bench.count(kind::CHECKPOINT).await, 1, "the input alone");
+    assert_eq!(
+        seen(&end.state).len(),
+        0,
+        "what is not recorded is not shown"
+    );
     let end = bench.attempt(&build("known")).await.unwrap();
     assert_eq!(seen(&end.state), ["read"]);
 }
@@ -582,4 +587,21 @@ async fn an_untracked_channel_is_seen_by_the_next_step_and_by_no_record() {
         [json!(true), json!(null)],
         "gone after a resume"
     );
+}
+
+#[test]
+fn joins_that_cannot_be_told_apart_and_names_with_a_slash_are_faults() {
+    let graph = builder()
+        .node("a", noting("a", &World::new()))
+        .node("b/c", noting("b", &World::new()))
+        .start(["a", "b/c"])
+        .join(["a", "b/c"], END)
+        .join(["b/c", "a"], END)
+        .compile();
+    let faults = graph.unwrap_err().to_string();
+    assert!(
+        faults.contains("two joins of the same sources lead to `END`"),
+        "{faults}"
+    );
+    assert!(faults.contains("`b/c` cannot name a node"), "{faults}");
 }

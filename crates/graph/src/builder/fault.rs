@@ -20,7 +20,7 @@ pub enum GraphFault {
         /// The name.
         channel: String,
     },
-    /// The name belongs to a virtual node, or is empty.
+    /// The name belongs to a virtual node, is empty, or has a `/`.
     #[error("`{name}` cannot name a node")]
     ReservedName {
         /// The name.
@@ -71,6 +71,12 @@ pub enum GraphFault {
     OptionalChoice {
         /// The node.
         node: String,
+    },
+    /// Two joins wait for the same.
+    #[error("two joins of the same sources lead to `{target}`")]
+    DuplicateJoin {
+        /// Where they lead.
+        target: String,
     },
     /// A join waits for nothing.
     #[error("a join to `{target}` has no sources")]

@@ -19,7 +19,7 @@ use crate::{
     graph::{CompiledNode, Position},
     node::{NodeError, NodeFailure, NodeOutput, TaskContext},
     policy::{NodeSpec, Timeout},
-    record::{FailedTry, Task},
+    record::{FailedTry, Task, TaskWrite},
     state::GraphState,
     task::{TaskEnd, TaskFuture},
 };
@@ -46,6 +46,19 @@ pub struct Failure {
     pub message: String,
     /// How often it was tried.
     pub tries: u32,
+}
+
+/// What came of all tries at a task.
+struct Tried<S: GraphState> {
+    end: TaskEnd<S>,
+    /// Whether it is what the node gave back, and not what follows its failure.
+    is_own: bool,
+}
+
+impl<S: GraphState> Tried<S> {
+    fn own(end: TaskEnd<S>) -> Self {
+        Self { end, is_own: true }
+    }
 }
 
 impl<S: GraphState> Driver<'_, S> {
@@ -100,20 +113,30 @@ impl<S: GraphState> Driver<'_, S> {
             return TaskEnd::Done(kept_output(write));
         }
         self.started(task);
-        match (self.tried(at, node, task).await, cached) {
-            (TaskEnd::Done(mut output), Some((rule, key))) => {
+        let Tried { end, is_own } = self.tried(at, node, task).await;
+        match (end, cached) {
+            (TaskEnd::Done(mut output), Some((rule, key))) if is_own => {
                 output.settle();
-                if let Some(write) = keepable(&output) {
+                if let Some(write) = self.keepable(at, task, &output) {
                     rule.keep(key, write, now).await;
                 }
                 TaskEnd::Done(output)
             }
-            (ended, _) => ended,
+            (end, _) => end,
         }
     }
 
+    /// What of an output may be another task's, if the graph takes it at all.
+    fn keepable(&self, at: &Position<S>, task: &Task, output: &NodeOutput<S>) -> Option<TaskWrite> {
+        let write = keepable(output)?;
+        let mut writes = write.writes.iter();
+        let fits = writes.all(|(channel, written)| at.state.check(channel, written).is_ok());
+        let goes_on = self.graph.check_way(&task.node, &write).is_ok();
+        (fits && goes_on).then_some(write)
+    }
+
     /// A task, as often as its node is tried.
-    async fn tried(&self, at: &Position<S>, node: &CompiledNode<S>, task: &Task) -> TaskEnd<S> {
+    async fn tried(&self, at: &Position<S>, node: &CompiledNode<S>, task: &Task) -> Tried<S> {
         let mut number = self.failed_tries(task);
         let mut renewed: Option<Scope> = None;
         loop {
@@ -121,24 +144,31 @@ impl<S: GraphState> Driver<'_, S> {
             let scope = renewed.as_ref().unwrap_or(self.scope);
             let ended = self.attempt(at, node, (task, number), scope).await;
             let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
-                return ended;
+                return Tried::own(ended);
             };
-            let retry = node.spec.retry.as_ref();
+            let retry = node
+                .spec
+                .retry
+                .as_ref()
+                .filter(|_| may_retry(node, &failure));
             let Some(retry) = retry.filter(|retry| retry.goes_on(number, &failure)) else {
-                return self.given_up(&node.spec, task, number, failure);
+                return Tried {
+                    end: self.given_up(&node.spec, task, number, failure),
+                    is_own: false,
+                };
             };
             if let Err(halt) = self.note_try(task, number, &failure).await {
-                return TaskEnd::Failed(halt.into());
+                return Tried::own(TaskEnd::Failed(halt.into()));
             }
             let pause = retry.pause_after(number, seed(task, number));
             let sleep = self.scope.run().clock.sleep(pause);
             if let Err(halt) = self.unless_cancelled(sleep).await {
-                return TaskEnd::Failed(halt.into());
+                return Tried::own(TaskEnd::Failed(halt.into()));
             }
             // Chains inside the task go on from what the failed try committed.
             renewed = match self.scope.renewed().await {
                 Ok(scope) => Some(scope),
-                Err(error) => return TaskEnd::Failed(Halt::from(error).into()),
+                Err(error) => return Tried::own(TaskEnd::Failed(Halt::from(error).into())),
             };
         }
     }
@@ -186,14 +216,16 @@ impl<S: GraphState> Driver<'_, S> {
         scope: &Scope,
     ) -> TaskEnd<S> {
         let context = TaskContext::new(scope, task, number);
-        let run = TaskFuture::new(&*node.node, Arc::clone(&at.state), context.clone());
+        let mut run = TaskFuture::new(&*node.node, Arc::clone(&at.state), context.clone());
         let Some(timeout) = node.spec.timeout else {
             return run.await;
         };
-        match select(run, Box::pin(self.too_long(timeout, &context))).await {
-            Either::Left((ended, _)) => ended,
-            Either::Right((failure, _)) => TaskEnd::Failed(NodeError::Failed(failure)),
-        }
+        let failure = match select(&mut run, Box::pin(self.too_long(timeout, &context))).await {
+            Either::Left((ended, _)) => return ended,
+            Either::Right((failure, _)) => failure,
+        };
+        run.cut().await;
+        TaskEnd::Failed(NodeError::Failed(failure))
     }
 
     /// Completes when a try took too long.
@@ -304,6 +336,12 @@ impl<S: GraphState> Driver<'_, S> {
             Duration::ZERO
         }
     }
+}
+
+/// Whether there may be another try in this attempt. Where a time-out cut a chain of
+/// its own, there may not: what was on its way there may still arrive.
+fn may_retry<S: GraphState>(node: &CompiledNode<S>, failure: &NodeFailure) -> bool {
+    failure.code != Code::NodeTimeout || !node.node.stops_itself()
 }
 
 /// The same for the same try of the same task.

@@ -8,6 +8,7 @@ use rustagents_core::{
     ids::{MessageId, NodeName, TaskId},
     journal::{JournalError, kind},
     message::Message,
+    recorder::Durability,
     scope::{Halt, Write},
 };
 
@@ -15,9 +16,9 @@ use super::{Driver, end, refused, superstep::Superstep, unrecorded};
 use crate::{
     graph::{Frame, OpenError, Outcome, Position},
     node::NodeError,
-    record::{Checkpoint, Pending, Snapshot, Source},
+    record::{Checkpoint, Pending, Snapshot, Source, TaskWrite},
     schedule::ScheduleError,
-    state::{ChannelName, Delta, GraphState},
+    state::{ChannelName, Delta, GraphState, Written},
 };
 
 /// Where a finished superstep led.
@@ -35,9 +36,17 @@ pub(crate) struct Move {
     /// How many supersteps are done then.
     pub(crate) step: u64,
     pub(crate) done: Vec<TaskId>,
+    /// The writes that the changes come of, where somebody wants them.
+    pub(crate) writes: Vec<(ChannelName, Written)>,
     pub(crate) deltas: Vec<(ChannelName, Delta)>,
     /// The messages in them that are no rows yet.
     pub(crate) messages: Vec<Arc<Message>>,
+}
+
+/// What all tasks of a step write, in task order.
+fn all_writes(writes: &[Option<TaskWrite>]) -> Vec<(ChannelName, Written)> {
+    let writes = writes.iter().flatten();
+    writes.flat_map(|write| write.writes.clone()).collect()
 }
 
 /// How many messages are compared one by one before a map pays.
@@ -76,6 +85,10 @@ impl<S: GraphState> Driver<'_, S> {
         let tasks = std::mem::take(&mut at.pending.next);
         let last = tasks.last().map(|task| task.node.clone());
         let node = last.unwrap_or_else(|| NodeName::from(crate::START));
+        let writes = match at.gained {
+            Some(_) => all_writes(&step.writes),
+            None => Vec::new(),
+        };
         let reduced = self.graph.reduce(&at.state, &tasks, &mut step.writes);
         let deltas = match reduced {
             Ok(deltas) => deltas,
@@ -86,6 +99,7 @@ impl<S: GraphState> Driver<'_, S> {
             from: None,
             step: at.step + 1,
             done: tasks.iter().map(|task| task.task.clone()).collect(),
+            writes,
             deltas,
             messages: step.take_messages(),
         };
@@ -98,6 +112,7 @@ impl<S: GraphState> Driver<'_, S> {
             Ok(()) => {}
             Err(OpenError::Halt(halt)) => return Err(halt),
             Err(OpenError::Input(error)) => {
+                let at = self.committed(at).await?;
                 return Ok(Advanced::Refused(at, node, refused(&error)));
             }
         }
@@ -107,8 +122,19 @@ impl<S: GraphState> Driver<'_, S> {
         match self.record(write, &at).await.map_err(unrecorded) {
             Ok(()) => Ok(Advanced::To(at)),
             Err(NodeError::Halt(halt)) => Err(halt),
-            Err(error) => Ok(Advanced::Refused(at, node, error)),
+            Err(error) => Ok(Advanced::Refused(self.committed(at).await?, node, error)),
         }
+    }
+
+    /// Where the records say that the graph stands, after writes that were not
+    /// taken. Where nothing is recorded, that is where it stands without records.
+    async fn committed(&self, at: Position<S>) -> Result<Position<S>, Halt> {
+        let nothing = self.scope.run().durability == Durability::None;
+        if nothing || at.gained.is_some() {
+            return Ok(at);
+        }
+        let scope = self.scope.renewed().await?;
+        Position::on(S::empty(&self.graph.channels), &scope, false)
     }
 
     /// Moves `at` on, and adds to `write` the checkpoint that says so. The same
@@ -129,6 +155,7 @@ impl<S: GraphState> Driver<'_, S> {
             from,
             step,
             done,
+            mut writes,
             mut deltas,
             messages,
         } = moving;
@@ -138,7 +165,11 @@ impl<S: GraphState> Driver<'_, S> {
         let number = at.checkpoint + 1;
         let before = std::mem::take(&mut at.pending);
         let pending = follow(&at.state, before, number)?;
+        if let Some(gained) = &mut at.gained {
+            gained.extend_from_slice(&writes);
+        }
         if self.graph.has_untracked {
+            writes.retain(|(channel, _)| self.graph.is_tracked(channel));
             deltas.retain(|(channel, _)| self.graph.is_tracked(channel));
         }
         let checkpoint = Checkpoint {
@@ -147,6 +178,7 @@ impl<S: GraphState> Driver<'_, S> {
             source,
             from,
             deltas,
+            writes,
             done,
             pending,
         };

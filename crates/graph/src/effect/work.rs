@@ -94,6 +94,7 @@ impl TaskContext {
 
     /// Notes that a step ended, and is recorded if it will ever be.
     pub(super) fn land(&self, name: &StepName) {
+        self.heartbeat();
         self.work(|work| work.fly(name, false));
     }
 
