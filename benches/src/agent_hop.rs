@@ -127,6 +127,7 @@ async fn run(agent: &Agent, hops: usize) {
         epoch: claim.epoch,
         run: RunId::from("bench"),
         attempt: 1,
+        retried: 0,
         input: None,
         log: ThreadLog::default(),
         budget: Budget::resumed(limits, Spent::default()),

@@ -80,6 +80,7 @@ pub(crate) async fn run(graph: &Graph, journals: &mut Journals, messages: usize)
         epoch: claim.epoch,
         run: RunId::from("bench"),
         attempt: 1,
+        retried: 0,
         input: None,
         log: ThreadLog::default(),
         budget: Budget::resumed(limits, Spent::default()),

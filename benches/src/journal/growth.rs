@@ -160,6 +160,7 @@ pub(crate) async fn run(path: &Path, synchronous: Synchronous, steps: u64) -> Ve
         epoch: claim.epoch,
         run: RunId::from("bench"),
         attempt: 1,
+        retried: 0,
         input: None,
         log: ThreadLog::default(),
         budget: Budget::resumed(

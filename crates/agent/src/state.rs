@@ -119,6 +119,11 @@ impl Conversation {
         self.repairs += 1;
     }
 
+    /// Forgets the repairs: another try begins.
+    pub(crate) fn renewed(&mut self) {
+        self.repairs = 0;
+    }
+
     /// How often a refused answer went back to the model.
     pub fn repairs(&self) -> u32 {
         self.repairs

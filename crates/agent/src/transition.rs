@@ -87,6 +87,11 @@ impl Transition {
             | Self::Interrupted { turn, .. } => *turn,
         }
     }
+
+    /// Whether it ends the agent without an answer.
+    pub(crate) fn stops(&self) -> bool {
+        matches!(self, Self::Failed { .. } | Self::Interrupted { .. })
+    }
 }
 
 /// The body of a model call's result.
@@ -173,6 +178,25 @@ impl Move {
             Self::Observe(_) => (false, None),
         }
     }
+}
+
+/// The phase in which an agent goes on that stopped in `phase` and is tried again:
+/// it keeps its messages and asks the model once more, in a turn of its own, or goes
+/// on with the calls that it was at.
+pub(crate) fn retried<T, P>(
+    phase: AnyPhase<Conversation, T, P>,
+    usage: Option<Usage>,
+) -> AnyPhase<Conversation, T, P> {
+    use AnyPhase as Any;
+    let mut at = match phase {
+        Any::Idle(at) => at.think(),
+        Any::Observing(at) => at.think(),
+        Any::Thinking(at) => at,
+        other => return other,
+    };
+    at.state_mut().answered(usage);
+    at.state_mut().renewed();
+    Any::Thinking(at.rethink())
 }
 
 /// Makes a move. Used live, after it was recorded, and on load.

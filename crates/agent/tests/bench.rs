@@ -24,6 +24,8 @@ pub(crate) struct Bench {
     pub(crate) cancel: CancellationToken,
     pub(crate) drain: CancellationToken,
     pub(crate) events: Arc<Mutex<EventLog>>,
+    /// The attempt, and the last one that reopened the run.
+    pub(crate) attempt: (u32, u32),
 }
 
 impl Bench {
@@ -38,6 +40,7 @@ impl Bench {
             cancel: CancellationToken::new(),
             drain: CancellationToken::new(),
             events: Arc::default(),
+            attempt: (1, 0),
         }
     }
 
@@ -59,6 +62,8 @@ impl Bench {
             events: events.bus(),
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
+            attempt: self.attempt.0,
+            retried: self.attempt.1,
             ..drive::shared(self.journal.clone(), thread, &claim, log)
         });
         let message = if fresh {

@@ -17,5 +17,6 @@ mod in_doubt;
 mod limits;
 mod loops;
 mod policy;
+mod retry;
 mod traces;
 mod typestate;

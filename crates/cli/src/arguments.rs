@@ -7,7 +7,9 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rustagents_core::recorder::Durability;
 
-pub(crate) use threads::{Action, Copy, Delete, Export, Fork, Import, List, Prune, Stats, Threads};
+pub(crate) use threads::{
+    Action, Copy, Delete, Export, Fork, Import, List, Prune, Retry, Rewind, Stats, Threads, Update,
+};
 
 /// Runs LLM agents that survive crashes and wait for people.
 #[derive(Debug, Parser)]
@@ -27,7 +29,7 @@ pub(crate) enum Command {
     Chat(Chat),
     /// Give up what a thread works on or waits for
     Cancel(Cancel),
-    /// Look at threads, and fork, prune, delete, export or import them
+    /// Look at threads, go back in them, and fork, prune, delete, export or import them
     Threads(Threads),
     /// Check plans without running them
     Check(Check),
@@ -92,6 +94,15 @@ pub(crate) struct Resume {
     /// Make a call in doubt again
     #[arg(long, value_name = "CALL")]
     pub(crate) repeat: Vec<String>,
+    #[command(flatten)]
+    pub(crate) plan: Recorded,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// How the plan of a thread is found, and the thread claimed.
+#[derive(Debug, Args)]
+pub(crate) struct Recorded {
     /// Another place of the plan than the one that is recorded
     #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<PathBuf>,
@@ -101,8 +112,6 @@ pub(crate) struct Resume {
     /// Take the thread over from the process that drives it
     #[arg(long)]
     pub(crate) takeover: bool,
-    #[command(flatten)]
-    pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]

@@ -151,6 +151,7 @@ impl From<RunError> for Failure {
             RunError::Journal(error @ JournalError::Busy { .. }) => Self::from(error)
                 .hint("try again when it is done, or take the thread over with `--takeover`"),
             RunError::Journal(error) => error.into(),
+            RunError::Threads(error) => error.into(),
             RunError::Unfinished { thread } => Self {
                 resume: Some(thread.as_str().into()),
                 ..failure

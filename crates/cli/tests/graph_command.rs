@@ -68,7 +68,8 @@ fn the_json_is_one_object() {
             {"name": "topic", "reducer": "overwrite"},
         ],
         "nodes": [
-            {"name": "triage"}, {"name": "refunds"}, {"name": "carrier"}, {"name": "reply"},
+            {"name": "triage", "kind": "agent"}, {"name": "refunds", "kind": "agent"},
+            {"name": "carrier", "kind": "agent"}, {"name": "reply", "kind": "agent"},
         ],
         "edges": [
             {"from": "START", "to": "triage", "label": null},
@@ -162,10 +163,10 @@ fn the_text_has_a_line_for_each_fact() {
 graph support
 channel messages messages
 channel topic overwrite
-node carrier
-node refunds
-node reply
-node triage
+node carrier kind=agent
+node refunds kind=agent
+node reply kind=agent
+node triage kind=agent
 edge START -> triage
 edge carrier -> reply
 edge refunds -> reply

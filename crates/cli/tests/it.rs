@@ -28,6 +28,7 @@ mod places;
 mod processes;
 mod real_http;
 mod terminal;
+mod travel;
 mod two_hundred_kills;
 mod watching;
 mod whole_threads;

@@ -7,10 +7,12 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use crate::{
     ask::Ask,
     digest::Digest,
-    ids::{CallId, NodeName, TaskId, ThreadId},
+    ids::{CallId, Namespace, NodeName, TaskId, ThreadId},
     message::Usage,
 };
 
@@ -66,6 +68,13 @@ pub enum Event {
         /// One line.
         message: String,
     },
+    /// The output of an earlier task was taken instead of running this one.
+    NodeCached {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+    },
     /// A try of a task failed, and another one follows.
     NodeRetried {
         /// The node.
@@ -91,9 +100,39 @@ pub enum Event {
         /// The digest of the input now.
         now: Digest,
     },
+    /// What a node says of itself, by its context.
+    Custom {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+        /// What it says.
+        value: Value,
+    },
+    /// What a task wrote: for listeners that ask for it ([`Interest::Updates`]).
+    NodeWrote {
+        /// The node.
+        node: NodeName,
+        /// The task.
+        task: TaskId,
+        /// Each channel with its write, as recorded, messages in full.
+        writes: Value,
+    },
+    /// The state after a superstep: for listeners that ask for it
+    /// ([`Interest::Values`]).
+    StateCommitted {
+        /// The graph inside others that it is of; the root is the run's own.
+        namespace: Namespace,
+        /// The checkpoint.
+        checkpoint: u64,
+        /// The state as JSON.
+        state: Value,
+    },
     /// A superstep is recorded.
     CheckpointSaved {
-        /// Its number in the thread.
+        /// The graph inside others that it is of; the root is the run's own.
+        namespace: Namespace,
+        /// Its number on its chain; on the root, in the thread.
         checkpoint: u64,
         /// Whether it survives a crash now; if not, it will with the end of the run
         /// at the latest.
@@ -174,11 +213,33 @@ pub enum AgentEvent {
     },
 }
 
-type Listener = dyn Fn(&Event) + Send + Sync;
+/// What a listener wants beside what every listener hears: it costs more to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Interest {
+    /// What each task wrote.
+    Updates,
+    /// The whole state after each superstep.
+    Values,
+}
+
+type Heard = dyn Fn(&Event) + Send + Sync;
+
+struct Listener {
+    wants: Vec<Interest>,
+    hears: Box<Heard>,
+}
 
 /// The bus of one run. An event that nobody hears is not built.
 #[derive(Clone, Default)]
-pub struct Events(Option<Arc<Listener>>);
+pub struct Events(Option<Arc<Vec<Arc<Listener>>>>);
+
+impl Listener {
+    fn tell(&self, event: &Event) {
+        let heard = AssertUnwindSafe(|| (self.hears)(event));
+        drop(catch_unwind(heard));
+    }
+}
 
 impl fmt::Debug for Events {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -192,7 +253,22 @@ impl Events {
     /// The listener must be quick: it holds the run up. Its panics are caught
     /// and dropped; they never reach the run.
     pub fn listen(listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(listener)))
+        Self::default().and([], listener)
+    }
+
+    /// This bus with one more listener, which also hears of what it `wants`.
+    #[must_use]
+    pub fn and(
+        self,
+        wants: impl IntoIterator<Item = Interest>,
+        listener: impl Fn(&Event) + Send + Sync + 'static,
+    ) -> Self {
+        let mut listeners = self.0.map(Arc::unwrap_or_clone).unwrap_or_default();
+        listeners.push(Arc::new(Listener {
+            wants: wants.into_iter().collect(),
+            hears: Box::new(listener),
+        }));
+        Self(Some(Arc::new(listeners)))
     }
 
     /// Whether somebody listens.
@@ -202,10 +278,20 @@ impl Events {
 
     /// Emits what `build` makes, if somebody listens.
     pub fn emit(&self, build: impl FnOnce() -> Event) {
-        if let Some(listener) = &self.0 {
+        if let Some(listeners) = &self.0 {
             let event = build();
-            let heard = AssertUnwindSafe(|| listener(&event));
-            drop(catch_unwind(heard));
+            listeners.iter().for_each(|listener| listener.tell(&event));
+        }
+    }
+
+    /// Emits what `build` makes to those who want it.
+    pub fn emit_to(&self, interest: Interest, build: impl FnOnce() -> Event) {
+        let listeners = self.0.iter().flat_map(|listeners| listeners.iter());
+        let wants = |listener: &&Arc<Listener>| listener.wants.contains(&interest);
+        let mut wanting = listeners.filter(wants).peekable();
+        if wanting.peek().is_some() {
+            let event = build();
+            wanting.for_each(|listener| listener.tell(&event));
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     code::{Class, Code, Coded},
     digest::Digest,
     encode,
-    event::{Event, Events},
+    event::{Event, Events, Interest},
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
     journal::{
         Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, Place, Record,
@@ -51,6 +51,9 @@ pub struct RunShared {
     pub run: RunId,
     /// Which try at it, from 1.
     pub attempt: u32,
+    /// The attempt that last reopened the run after it had ended without success; 0
+    /// where none did. What failed in attempts before it is tried again.
+    pub retried: u32,
     /// The message that is the run's input, where it has one.
     pub input: Option<MessageId>,
     /// The log as it was when the attempt began.
@@ -318,6 +321,11 @@ impl Scope {
     /// Emits an event, if somebody listens.
     pub fn emit(&self, build: impl FnOnce() -> Event) {
         self.run().events.emit(build);
+    }
+
+    /// Emits an event to those who want it.
+    pub fn emit_to(&self, interest: Interest, build: impl FnOnce() -> Event) {
+        self.run().events.emit_to(interest, build);
     }
 
     /// Writes everything in `write`, or nothing.

@@ -6,11 +6,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
+    time::Duration,
 };
 
 use rustagents_core::ids::NodeName;
+use serde_json::Value;
 
 use crate::{
+    cache::{CacheRule, NodeCache},
     graph::{Branch, Compiled, CompiledNode, Graph, Join, Target, Way},
     node::{Function, Node, NodeError, NodeOutput, TaskContext},
     policy::NodeSpec,
@@ -63,6 +66,7 @@ pub struct GraphBuilder<S: GraphState = State> {
     /// The graphs that run on the same state.
     shared: Vec<(String, Graph<S>)>,
     specs: BTreeMap<String, NodeSpec>,
+    caches: BTreeMap<String, CacheRule<S>>,
     defaults: NodeSpec,
     start: Vec<String>,
     edges: Vec<(String, String)>,
@@ -131,6 +135,7 @@ impl<S: GraphState> GraphBuilder<S> {
             nodes: Vec::new(),
             shared: Vec::new(),
             specs: BTreeMap::new(),
+            caches: BTreeMap::new(),
             defaults: NodeSpec::new(),
             start: Vec::new(),
             edges: Vec::new(),
@@ -198,6 +203,24 @@ impl<S: GraphState> GraphBuilder<S> {
     #[must_use]
     pub fn spec(mut self, node: impl fmt::Display, spec: NodeSpec) -> Self {
         self.specs.insert(node.to_string(), spec);
+        self
+    }
+
+    /// Takes the output of an earlier task of `node` instead of running it, where
+    /// `key` makes the same of both: of the state, and of what the node was sent;
+    /// `None` runs the node in any case. An output is good for `ttl`, or for ever.
+    /// One with messages in it is not kept.
+    #[must_use]
+    pub fn cached(
+        mut self,
+        node: impl fmt::Display,
+        cache: Arc<dyn NodeCache>,
+        ttl: Option<Duration>,
+        key: impl Fn(&S, Option<&Value>) -> Option<Value> + Send + Sync + 'static,
+    ) -> Self {
+        let key = Arc::new(key);
+        self.caches
+            .insert(node.to_string(), CacheRule { key, ttl, cache });
         self
     }
 
@@ -360,6 +383,7 @@ impl<S: GraphState> GraphBuilder<S> {
                 way: ways.remove(name.as_str()).unwrap_or(Way::Next(Vec::new())),
                 joins: places(&joins, name),
                 spec: self.spec_of(name),
+                cache: self.caches.get(name).cloned(),
             };
             (NodeName::from(name.as_str()), compiled)
         });
@@ -443,7 +467,9 @@ impl<S: GraphState> GraphBuilder<S> {
             channels: channels
                 .map(|spec| TopologyChannel::new(&*spec.name, spec.reducer))
                 .collect(),
-            nodes: nodes.map(|(name, _)| self.node_shape(name)).collect(),
+            nodes: nodes
+                .map(|(name, node)| self.node_shape(name, &**node))
+                .collect(),
             edges,
             ..GraphTopology::new(&self.name)
         }
@@ -475,13 +501,11 @@ impl<S: GraphState> GraphBuilder<S> {
         spec.and_then(|spec| spec.on_error)
     }
 
-    fn node_shape(&self, name: &str) -> TopologyNode {
-        let graph = self.shared.iter().find(|(node, _)| node == name);
-        let graph = graph.map(|(_, graph)| graph.topology().clone());
+    fn node_shape(&self, name: &str, node: &dyn Node<S>) -> TopologyNode {
         TopologyNode {
-            kind: graph.is_some().then(|| "subgraph".to_owned()),
+            kind: node.kind().map(str::to_owned),
             deferred: self.spec_of(name).is_deferred,
-            subgraph: graph.map(Box::new),
+            subgraph: node.graph().cloned().map(Box::new),
             ..TopologyNode::new(name)
         }
     }
@@ -607,6 +631,7 @@ impl<S: GraphState> GraphBuilder<S> {
         let unknown = self
             .specs
             .keys()
+            .chain(self.caches.keys())
             .filter(|name| !names.contains(name.as_str()));
         faults.extend(unknown.map(|name| GraphFault::UnknownSource { from: name.clone() }));
         let specs = self.specs.iter().map(|(name, spec)| (name.as_str(), spec));

@@ -17,6 +17,7 @@ use rustagents_core::{
 
 use crate::{
     builder::END,
+    cache::CacheRule,
     driver::Driver,
     node::{Node, NodeFailure},
     policy::NodeSpec,
@@ -78,6 +79,14 @@ pub(crate) struct CompiledNode<S: GraphState> {
     /// Where the joins stand that wait for it.
     pub(crate) joins: Vec<usize>,
     pub(crate) spec: NodeSpec,
+    pub(crate) cache: Option<CacheRule<S>>,
+}
+
+impl<S: GraphState> CompiledNode<S> {
+    /// Whether a task of it is anything but run once.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.cache.is_none() && self.spec.is_plain()
+    }
 }
 
 /// Where a way leads.
@@ -359,6 +368,11 @@ impl<S: GraphState> Graph<S> {
     /// Its channels, as declared.
     pub fn channels(&self) -> &[ChannelSpec] {
         &self.0.channels
+    }
+
+    /// How many supersteps a run of it may take.
+    pub fn recursion_limit(&self) -> u64 {
+        self.0.recursion_limit
     }
 
     /// Its shape, as declared.

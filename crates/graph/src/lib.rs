@@ -16,10 +16,12 @@
 //! Invariant: this crate knows no agent, no provider and no store.
 
 pub mod builder;
+pub mod cache;
 mod driver;
 pub mod edit;
 pub mod effect;
 pub mod graph;
+pub mod map_reduce;
 pub mod node;
 pub mod policy;
 pub mod question;
@@ -32,10 +34,12 @@ mod task;
 pub mod topology;
 
 pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
+pub use cache::{MemoryCache, NodeCache};
 pub use driver::Failure;
 pub use edit::Edit;
 pub use effect::{Spawned, StepContext, StepError, StepOptions};
 pub use graph::{Frame, Frameless, Graph, GraphEnd, Outcome, Position};
+pub use map_reduce::{ItemEnd, MapReduce};
 pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
 pub use policy::{NodeSpec, RetryPolicy, Timeout};
 pub use question::{AskOptions, Asked};

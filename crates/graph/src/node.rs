@@ -15,6 +15,7 @@ use rustagents_core::{
     BoxFuture,
     ask::Ask,
     code::{Class, Code},
+    event::Event,
     ids::{NodeName, TaskId},
     scope::{Halt, Scope},
 };
@@ -25,6 +26,7 @@ use crate::{
     effect::{StepError, Work},
     record::{Goto, Task},
     state::{ChannelName, GraphState, State, Update, Writes},
+    topology::GraphTopology,
 };
 
 /// A node: runs once for each task, on the committed state of its step.
@@ -38,6 +40,16 @@ pub trait Node<S: GraphState = State>: Send + Sync {
         state: Arc<S>,
         context: TaskContext,
     ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>>;
+
+    /// What does its work, in a word, for drawings.
+    fn kind(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The graph that it runs, for drawings.
+    fn graph(&self) -> Option<&GraphTopology> {
+        None
+    }
 
     /// Whether it looks itself whether the run is cancelled, and settles then what
     /// it has in flight. Any other node is dropped where it waits; its steps are not.
@@ -94,6 +106,13 @@ impl<S: GraphState> NodeOutput<S> {
             summary: String::new(),
             written: Writes::new(),
         }
+    }
+
+    /// Brings what it writes into the form of records.
+    pub(crate) fn settle(&mut self) {
+        let mut written: Writes = std::mem::take(&mut self.update).into();
+        written.merge(std::mem::take(&mut self.written));
+        self.written = written;
     }
 
     /// Takes the route with this label: text, or an enum that prints as one.
@@ -304,6 +323,17 @@ impl TaskContext {
         std::future::pending().await
     }
 
+    /// Tells whoever watches the run of something, for once: it is not recorded. It
+    /// also says that the task is alive.
+    pub fn tell(&self, value: impl Into<Value>) {
+        self.heartbeat();
+        self.0.scope.emit(|| Event::Custom {
+            node: self.0.node.clone(),
+            task: TaskId::from(self.0.scope.namespace().as_str()),
+            value: value.into(),
+        });
+    }
+
     /// Says that the task is alive, for a time-out that waits for a sign of it.
     pub fn heartbeat(&self) {
         let now = self.0.scope.run().clock.elapsed();
@@ -354,6 +384,10 @@ where
         context: TaskContext,
     ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>> {
         Box::pin((self.0)(state, context))
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some("function")
     }
 }
 

@@ -56,11 +56,10 @@ impl<S: GraphState> Compiled<S> {
         &self,
         state: &S,
         node: &NodeName,
-        output: NodeOutput<S>,
+        mut output: NodeOutput<S>,
     ) -> Result<Accepted, ScheduleError> {
-        let mut writes: Writes = output.update.into();
-        writes.merge(output.written);
-        let (mut write, messages) = Self::accept_writes(state, node, writes)?;
+        output.settle();
+        let (mut write, messages) = Self::accept_writes(state, node, output.written)?;
         write.route = output.route;
         write.goto = output.goto;
         write.parent = output.parent;

@@ -16,6 +16,7 @@ use crate::{
     graph::{Frameless, Graph, GraphEnd, OpenError, Outcome, Position},
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
     state::{ChannelName, ChannelSpec, Delta, GraphState, Written},
+    topology::GraphTopology,
 };
 
 /// How deep graphs may lie in each other.
@@ -48,6 +49,14 @@ impl<S: GraphState> Node<S> for Shared<S> {
             output.goto = end.parent;
             Ok(output)
         })
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some("subgraph")
+    }
+
+    fn graph(&self) -> Option<&GraphTopology> {
+        Some(self.0.topology())
     }
 
     fn stops_itself(&self) -> bool {
@@ -98,6 +107,14 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
             output.goto = end.parent;
             Ok(output)
         })
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some("subgraph")
+    }
+
+    fn graph(&self) -> Option<&GraphTopology> {
+        Some(self.graph.topology())
     }
 
     fn stops_itself(&self) -> bool {

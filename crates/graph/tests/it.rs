@@ -14,6 +14,7 @@ mod builder;
 mod crash;
 mod effects;
 mod growth;
+mod map_reduce;
 mod policies;
 mod snapshots;
 mod steps;

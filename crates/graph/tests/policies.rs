@@ -10,8 +10,8 @@ use std::{
 
 use rustagents_core::{code::Class, event::Event, journal::kind, scope::Halt};
 use rustagents_graph::{
-    END, Failure, Graph, GraphBuilder, NodeError, NodeOutput, NodeSpec, Outcome, Reducer,
-    RetryPolicy, TaskContext, Timeout, Update,
+    END, Failure, Graph, GraphBuilder, MemoryCache, NodeError, NodeOutput, NodeSpec, Outcome,
+    Reducer, RetryPolicy, TaskContext, Timeout, Update,
 };
 use rustagents_store::{
     MemoryJournal,
@@ -378,4 +378,58 @@ async fn a_node_that_waits_for_ever_is_dropped_when_the_run_is_cancelled() {
     });
     assert!(matches!(end, Err(Halt::Cancelled)), "{end:?}");
     assert!(bench.has_fact("write/b:1.1").await, "its sibling is kept");
+}
+
+/// A node that squares what it is sent, and counts its runs; numbers over 9 are
+/// never kept.
+fn squaring(runs: &Arc<AtomicUsize>, cache: &Arc<MemoryCache>) -> Graph {
+    let runs = Arc::clone(runs);
+    builder()
+        .function("plan", |_, _| async {
+            Ok(NodeOutput::new().send_each("square", [3, 4, 3, 10]))
+        })
+        .function("square", move |_, context: TaskContext| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let number: u64 = context.argument()?;
+                Ok(NodeOutput::new().write("seen", Update::Value(json!(number * number))))
+            }
+        })
+        .cached(
+            "square",
+            cache.clone(),
+            Some(Duration::from_mins(1)),
+            |_, number| number.filter(|number| number.as_u64() < Some(10)).cloned(),
+        )
+        .start(["plan"])
+        .commands("plan", ["square"])
+        .finish("square")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_output_is_taken_again_for_the_same_key_while_it_is_good() {
+    let (runs, cache) = (Arc::default(), Arc::new(MemoryCache::new(9)));
+    let expected = [json!(9), json!(16), json!(9), json!(100)];
+    let graph = squaring(&runs, &cache);
+    for (minutes, counted) in [(0, 3), (0, 4), (2, 7)] {
+        let (bench, clock) = Bench::new().on_a_clock();
+        clock.advance(Duration::from_mins(minutes));
+        let end = bench.attempt(&graph).await.unwrap();
+        assert_eq!(seen(&end.state), expected);
+        assert_eq!(
+            runs.load(Ordering::SeqCst),
+            counted,
+            "{minutes} minutes later"
+        );
+        let hits = bench.events();
+        let hits = hits
+            .iter()
+            .filter(|event| matches!(event, Event::NodeCached { .. }));
+        assert!(hits.count() >= 1);
+    }
+    cache.clear();
+    Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(runs.load(Ordering::SeqCst), 10);
 }

@@ -46,7 +46,11 @@ fn the_json_keeps_the_order_of_the_declarations() {
             {"name": "messages", "reducer": "messages"},
             {"name": "notes", "reducer": "append"},
         ],
-        "nodes": [{"name": "triage"}, {"name": "audit"}, {"name": "clerk"}],
+        "nodes": [
+            {"name": "triage", "kind": "function"},
+            {"name": "audit", "kind": "function"},
+            {"name": "clerk", "kind": "function"},
+        ],
         "edges": [
             {"from": "START", "to": "triage", "label": null},
             {"from": "START", "to": "audit", "label": null},
@@ -193,16 +197,16 @@ fn a_builder_says_what_each_way_and_node_is() {
     .unwrap();
     let expected = "\
 graph desk
-node a
-node b
-node help
+node a kind=function
+node b kind=function
+node help kind=function
 node inside kind=subgraph
   graph inner
-  node x
+  node x kind=function
   edge START -> x
   edge x -> END
-node late deferred
-node pick
+node late kind=function deferred
+node pick kind=function
 edge START -> a route=x
 edge START -> b route=y
 edge START -> inside

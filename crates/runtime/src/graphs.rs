@@ -19,7 +19,7 @@ use rustagents_core::{
     canonical::Canonical,
     clock::Clock,
     event::Event,
-    ids::{Branch, Ids, NodeName, RunId, ThreadId},
+    ids::{Branch, Ids, Namespace, NodeName, RunId, ThreadId},
     journal::{Claim, Content, Journal, JournalError, kind},
     log::ThreadLog,
     recorder::Durability,
@@ -213,6 +213,7 @@ impl GraphRunner {
         let at = graph.open(&scope, at, input(&scope), opening).await?;
         started(&scope);
         scope.emit(|| Event::CheckpointSaved {
+            namespace: Namespace::root(),
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
@@ -249,8 +250,7 @@ impl GraphRunner {
         match resumed {
             Resumed::Waits => self.waiting(graph, &thread).await,
             Resumed::GoesOn(answers) => {
-                let limits = limits(&view)?;
-                self.go_on(graph, &view, &claim, &answers, limits, false)
+                self.go_on(graph, &view, &claim, &answers, view.limits, false)
                     .await
             }
         }
@@ -336,7 +336,7 @@ impl GraphRunner {
             attempt,
             definition: changed.then_some(definition.digest),
             retries,
-            limits: Some(limits).filter(|_| retries && limits != view.opened.limits),
+            limits: Some(limits).filter(|limits| *limits != view.limits),
         };
         let mut write = Write::new();
         for (id, answer) in answers.iter() {
@@ -356,6 +356,7 @@ impl GraphRunner {
             Ok(RunShared {
                 run: view.run.clone(),
                 attempt,
+                retried: if retries { attempt } else { view.retried },
                 input: view.opened.input.clone(),
                 budget: Budget::resumed(limits, spent),
                 log,
@@ -422,10 +423,9 @@ impl GraphRunner {
 
     async fn known(&self, thread: &ThreadId) -> Result<ThreadView, GraphRunError> {
         let view = ThreadView::load(&*self.journal, thread).await?;
-        let view = view.ok_or_else(|| GraphRunError::UnknownThread {
+        view.ok_or_else(|| GraphRunError::UnknownThread {
             thread: thread.clone(),
-        })?;
-        Ok(doubt::without_void(view)?)
+        })
     }
 }
 
@@ -476,21 +476,8 @@ fn started(scope: &Scope) {
     scope.emit(|| Event::RunStarted { thread, attempt });
 }
 
-/// What a run may consume, as its last attempt says.
-fn limits(view: &ThreadView) -> Result<Limits, JournalError> {
-    let mut limits = view.opened.limits;
-    let records = view.log().records().iter();
-    let own = records.filter(|record| record.run == view.run && record.is(kind::RUN_ATTEMPT));
-    for record in own {
-        let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
-        limits = attempt.limits.unwrap_or(limits);
-    }
-    Ok(limits)
-}
-
 fn refuse_unfinished(view: Option<ThreadView>) -> Result<(), GraphRunError> {
     let Some(view) = view else { return Ok(()) };
-    let view = doubt::without_void(view)?;
     match view.phase {
         Phase::Suspended => Err(GraphRunError::waits(&view)),
         Phase::Open => Err(GraphRunError::Unfinished {

@@ -4,7 +4,8 @@ use rustagents_core::{
     ids::{Branch, Namespace, NodeName, RunId, TaskId, ThreadId},
     journal::{Chain, Journal, JournalError, Record, Select, ThreadQuery, ThreadRow, kind},
 };
-use rustagents_graph::record::{Checkpoint, Source};
+use rustagents_graph::record::Checkpoint;
+pub use rustagents_graph::record::Source;
 
 use crate::{
     report::Status,
@@ -75,8 +76,10 @@ pub struct Moment {
     pub run: RunId,
     /// How many supersteps the run had done.
     pub step: u64,
-    /// Whether it is the input of a run.
-    pub is_input: bool,
+    /// Where it comes from.
+    pub source: Source,
+    /// The checkpoint to which it went back, where it did.
+    pub from: Option<u64>,
     /// The nodes whose writes are in it.
     pub done: Vec<NodeName>,
     /// The channels that it changed, each once.
@@ -189,7 +192,8 @@ pub async fn standing(journal: &dyn Journal, view: &ThreadView) -> Result<Standi
     })
 }
 
-/// The newest `limit` supersteps of a thread, the oldest of them first.
+/// The newest `limit` supersteps of a thread, the oldest of them first; of those
+/// before checkpoint `before`, where it is given.
 ///
 /// # Errors
 /// Whatever the journal says; [`JournalError::Corrupt`]: a checkpoint cannot be
@@ -198,16 +202,41 @@ pub async fn history(
     journal: &dyn Journal,
     thread: &ThreadId,
     limit: usize,
+    before: Option<u64>,
 ) -> Result<Vec<Moment>, JournalError> {
     let root = Chain {
         branch: Branch::main(),
         namespace: Namespace::root(),
     };
-    let select = Select::all().on(root).of(kind::CHECKPOINT);
-    let newest = journal
-        .read(thread, select.newest_first().limit(limit))
-        .await?;
-    newest.iter().rev().map(moment).collect()
+    let select = Select::all().on(root).of(kind::CHECKPOINT).newest_first();
+    let mut moments = Vec::new();
+    let mut place = None;
+    while moments.len() < limit {
+        let page = if before.is_some() {
+            PAGE
+        } else {
+            PAGE.min(limit)
+        };
+        let select = select.clone().limit(page);
+        let select = match place {
+            Some(place) => select.before(place),
+            None => select,
+        };
+        let newest = journal.read(thread, select).await?;
+        place = newest.last().map(|record| record.seq);
+        for record in &newest {
+            let moment = moment(record)?;
+            let is_asked = before.is_none_or(|before| moment.checkpoint < before);
+            if is_asked && moments.len() < limit {
+                moments.push(moment);
+            }
+        }
+        if newest.len() < page {
+            break;
+        }
+    }
+    moments.reverse();
+    Ok(moments)
 }
 
 fn moment(record: &Record) -> Result<Moment, JournalError> {
@@ -223,7 +252,8 @@ fn moment(record: &Record) -> Result<Moment, JournalError> {
         checkpoint: checkpoint.checkpoint,
         run: record.run.clone(),
         step: checkpoint.step,
-        is_input: checkpoint.source == Source::Input,
+        source: checkpoint.source,
+        from: checkpoint.from,
         done: checkpoint.done.iter().map(TaskId::node).collect(),
         changed,
         next: checkpoint

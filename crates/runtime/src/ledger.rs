@@ -18,13 +18,14 @@ use rustagents_graph::record::{Checkpoint, Source};
 /// Counts what `run` consumed in the attempts that are in `log`.
 pub(crate) fn spent(log: &ThreadLog, run: &RunId) -> Result<Spent, JournalError> {
     let mut spent = Spent::default();
-    let mut attempts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut attempts: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for record in log.records().iter().filter(|record| record.run == *run) {
         count(&mut spent, record)?;
-        // A person's answer is no driven time: it stands between two attempts.
+        // A person's answer is no driven time: it stands between two attempts. Nor is
+        // what somebody did to the run between them, under a claim of his own.
         if !record.is(kind::ANSWER) {
             let span = attempts
-                .entry(record.attempt)
+                .entry((record.attempt, record.epoch))
                 .or_insert((record.at_ms, record.at_ms));
             span.1 = span.1.max(record.at_ms);
         }

@@ -4,9 +4,9 @@
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
 //! run), [`view`] (a thread as its log tells it), [`answers`] (what a person may
 //! say, checked before anything is written), [`runs`] (start and resume) and
-//! [`report`], [`inspect`] (listings and histories), [`threads`] (what is done
-//! with whole threads: fork, delete, prune, count, check, export and import), and
-//! [`graphs`] (graphs of one's own, without a plan).
+//! [`report`], [`stream`] (watching a run), [`inspect`] (listings and histories),
+//! [`threads`] (what is done with whole threads: fork, delete, prune, count, check,
+//! export and import), and [`graphs`] (graphs of one's own, without a plan).
 //!
 //! Invariant: a call that is refused has written nothing.
 //!
@@ -24,6 +24,7 @@ pub mod program;
 pub mod record;
 pub mod report;
 pub mod runs;
+pub mod stream;
 pub mod threads;
 pub mod view;
 
@@ -31,6 +32,6 @@ pub use answers::{Answers, Decision};
 pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};
-pub use runs::{Resume, RunError, Runtime, Start, Watch};
+pub use runs::{Resume, Retry, RunError, Runtime, Start, StateEdit, UpdateState, Updated, Watch};
 pub use rustagents_graph::topology;
 pub use view::ThreadView;

@@ -84,6 +84,10 @@ impl Node for AgentNode {
         Box::pin(async move { self.drive(&state, &context).await })
     }
 
+    fn kind(&self) -> Option<&'static str> {
+        Some("agent")
+    }
+
     fn stops_itself(&self) -> bool {
         true
     }
@@ -130,6 +134,10 @@ impl Node for InterruptNode {
         context: TaskContext,
     ) -> BoxFuture<'_, Result<NodeOutput, NodeError>> {
         Box::pin(async move { self.ask(&context).await })
+    }
+
+    fn kind(&self) -> Option<&'static str> {
+        Some("interrupt")
     }
 }
 

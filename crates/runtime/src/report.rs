@@ -113,18 +113,28 @@ impl Report {
     }
 }
 
+/// What to do about a graph that took too many steps.
+pub(crate) const RECURSION_HINT: &str = "raise `recursion_limit`, or give the loop an end";
+
 fn hint(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Failed { failure, .. } => failure.hint.clone(),
         Outcome::Budget(exceeded) => exceeded.hint(),
-        Outcome::RecursionLimit { .. } => {
-            Some("raise `recursion_limit`, or give the loop an end".into())
-        }
+        Outcome::RecursionLimit { .. } => Some(RECURSION_HINT.into()),
         _ => None,
     }
 }
 
 impl RunClosed {
+    /// What is recorded of a run that had nothing to do.
+    pub(crate) fn idle(output: Option<String>) -> Self {
+        Self {
+            status: Status::Completed,
+            output,
+            ..Self::cancelled(Spent::default())
+        }
+    }
+
     /// What is recorded of a run that a person gave up.
     pub(crate) fn cancelled(spent: Spent) -> Self {
         Self {

@@ -1,7 +1,12 @@
-//! Starting and resuming runs.
+//! Starting and resuming runs; `retry.rs` reopens one that ended without success,
+//! and `update.rs` changes the state of a thread from outside.
+
+mod retry;
+mod update;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use rustagents_agent::call::IntentBody;
 use rustagents_core::{
     CancellationToken,
     ask::{Ask, Subject},
@@ -9,7 +14,7 @@ use rustagents_core::{
     clock::Clock,
     code::{Class, Code, Coded},
     event::{Event, Events},
-    ids::{Branch, CallId, Ids, MessageId, RunId, ThreadId},
+    ids::{Branch, CallId, Ids, MessageId, Namespace, RunId, ThreadId},
     journal::{Claim, Journal, JournalError, Owner, kind},
     log::ThreadLog,
     message::Message,
@@ -23,12 +28,16 @@ use rustagents_graph::{
 };
 use serde_json::Value;
 
+pub use retry::Retry;
+pub use update::{StateEdit, UpdateState, Updated};
+
 use crate::{
     answers::{AnswerError, Answers, Decision},
     ledger,
     program::Program,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
-    report::{Report, Status},
+    report::{self, Report, Status},
+    threads::ThreadsError,
     view::{Phase, ThreadView},
 };
 
@@ -88,6 +97,15 @@ pub struct Resume {
     pub thread: ThreadId,
     /// What people decided.
     pub decisions: Vec<Decision>,
+}
+
+/// How another attempt at a run begins.
+#[derive(Clone, Copy)]
+struct Another<'a> {
+    answers: &'a Answers,
+    limits: Limits,
+    /// Whether it reopens the run.
+    retries: bool,
 }
 
 impl Runtime {
@@ -151,6 +169,7 @@ impl Runtime {
         let at = self.open(program, &scope, start).await?;
         started(&scope);
         scope.emit(|| Event::CheckpointSaved {
+            namespace: Namespace::root(),
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
@@ -214,9 +233,24 @@ impl Runtime {
             return Ok(report);
         }
         self.check_compatible(program, &view, &watch)?;
-        let scope = self
-            .attempt(program, &view, &claim, &answers, watch)
-            .await?;
+        let try_on = Another {
+            answers: &answers,
+            limits: view.limits,
+            retries: false,
+        };
+        self.go_on(program, &view, &claim, try_on, watch).await
+    }
+
+    /// Begins another attempt, and drives it.
+    async fn go_on(
+        &self,
+        program: &Program,
+        view: &ThreadView,
+        claim: &Claim,
+        another: Another<'_>,
+        watch: Watch,
+    ) -> Result<Report, RunError> {
+        let scope = self.attempt(program, view, claim, another, watch).await?;
         started(&scope);
         let digest = program.definition().digest();
         if digest != view.definition {
@@ -261,14 +295,14 @@ impl Runtime {
         program: &Program,
         view: &ThreadView,
         claim: &Claim,
-        answers: &Answers,
+        another: Another<'_>,
         watch: Watch,
     ) -> Result<Scope, RunError> {
         let attempt = view.attempts + 1;
         let digest = program.definition().digest();
         let changed = digest != view.definition;
         let mut write = Write::new();
-        for (id, answer) in answers.iter() {
+        for (id, answer) in another.answers.iter() {
             write.fact(Ask::answer_key(id), kind::ANSWER, answer);
         }
         if changed {
@@ -277,8 +311,8 @@ impl Runtime {
         let body = RunAttempt {
             attempt,
             definition: changed.then_some(digest),
-            retries: false,
-            limits: None,
+            retries: another.retries,
+            limits: Some(another.limits).filter(|limits| *limits != view.limits),
         };
         write.commit(kind::RUN_ATTEMPT, &body);
         let mut watch = watch;
@@ -290,8 +324,13 @@ impl Runtime {
             Ok(RunShared {
                 run: view.run.clone(),
                 attempt,
+                retried: if another.retries {
+                    attempt
+                } else {
+                    view.retried
+                },
                 input: view.opened.input.clone(),
-                budget: Budget::resumed(view.opened.limits, spent),
+                budget: Budget::resumed(another.limits, spent),
                 log,
                 ..self.shared(view.thread.clone(), claim, watch.clone())
             })
@@ -352,6 +391,7 @@ impl Runtime {
             epoch: claim.epoch,
             run: RunId::from(""),
             attempt: 1,
+            retried: 0,
             input: None,
             log: ThreadLog::default(),
             budget: Budget::resumed(Limits::default(), Spent::default()),
@@ -382,7 +422,7 @@ impl Runtime {
         self.journal.claim(thread, owner).await
     }
 
-    async fn known(&self, thread: &ThreadId) -> Result<ThreadView, RunError> {
+    pub(crate) async fn known(&self, thread: &ThreadId) -> Result<ThreadView, RunError> {
         let view = ThreadView::load(&*self.journal, thread).await?;
         view.ok_or_else(|| RunError::UnknownThread {
             thread: thread.clone(),
@@ -415,12 +455,12 @@ impl Runtime {
         program: &Program,
         view: &ThreadView,
         watch: &Watch,
-    ) -> Result<(), RunError> {
+    ) -> Result<Position, RunError> {
         let scope = Scope::root(RunShared {
             log: view.log().clone(),
             ..self.shared(view.thread.clone(), &Claim::new(0, ()), watch.clone())
         });
-        program.graph().restore(&scope)?;
+        let at = program.graph().restore(&scope)?;
         for ask in view.pending() {
             if let Some(difference) = difference(program, ask) {
                 return Err(RunError::Halt(Halt::Incompatible {
@@ -429,7 +469,7 @@ impl Runtime {
                 }));
             }
         }
-        Ok(())
+        Ok(at)
     }
 }
 
@@ -437,9 +477,14 @@ fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
     if start.input.is_some() && program.conversation().is_none() {
         return Err(RunError::NoConversation);
     }
+    check_values(program, &start.set)
+}
+
+/// Whether the values fit their channels, and exclude none of each other.
+fn check_values(program: &Program, values: &[(String, Value)]) -> Result<(), RunError> {
     let state = program.graph().empty_state();
     let mut set = BTreeSet::new();
-    for (channel, value) in &start.set {
+    for (channel, value) in values {
         state.check(channel, &Written::Set(value.clone()))?;
         let mut specs = program.graph().channels().iter();
         let overwrites =
@@ -498,16 +543,18 @@ fn given_up(view: &ThreadView) -> Result<Option<Report>, RunError> {
     if matches!(view.phase, Phase::Closed(_)) {
         return Ok(Some(view.report()));
     }
-    let calls = view.in_doubt()?;
-    if calls.is_empty() {
-        return Ok(None);
+    refuse_doubt(view, view.in_doubt()?).map(|()| None)
+}
+
+/// Refuses what would make the calls of `intents` be forgotten.
+pub(crate) fn refuse_doubt(view: &ThreadView, intents: Vec<IntentBody>) -> Result<(), RunError> {
+    if intents.is_empty() {
+        return Ok(());
     }
+    let calls = intents.into_iter().map(|intent| (intent.call, intent.tool));
     Err(RunError::InDoubt {
         report: Box::new(view.report()),
-        calls: calls
-            .into_iter()
-            .map(|intent| (intent.call, intent.tool))
-            .collect(),
+        calls: calls.collect(),
     })
 }
 
@@ -608,6 +655,25 @@ pub enum RunError {
         /// The calls, each with its tool.
         calls: Vec<(CallId, String)>,
     },
+    /// The last run of the thread stands so that this cannot be done.
+    #[error("the last run of thread `{thread}` {stands}")]
+    Stands {
+        /// The thread.
+        thread: ThreadId,
+        /// How it stands, and what therefore cannot be done.
+        stands: String,
+        /// What can be done.
+        hint: String,
+    },
+    /// Nothing could be done with the thread.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
+    /// The graph would stop at once: it took as many supersteps as it may.
+    #[error("the graph took {limit} steps, as many as it may")]
+    RecursionLimit {
+        /// How many.
+        limit: u64,
+    },
     /// There is no channel for an input.
     #[error("the graph has no messages channel, so it takes no input")]
     NoConversation,
@@ -635,6 +701,9 @@ impl Coded for RunError {
             Self::Suspended { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
             Self::InDoubt { .. } => Code::CallInDoubt,
+            Self::Stands { .. } => Code::RunStands,
+            Self::Threads(error) => error.code(),
+            Self::RecursionLimit { .. } => Code::RecursionLimit,
             Self::NoConversation | Self::Value(_) | Self::SetTwice { .. } => Code::ValueForChannel,
         }
     }
@@ -646,6 +715,9 @@ impl Coded for RunError {
             Self::Open(OpenError::Input(error)) => error.hint(),
             Self::Answer(error) => error.hint(),
             Self::Name(error) => error.hint(),
+            Self::Threads(error) => error.hint(),
+            Self::Stands { hint, .. } => Some(hint.clone()),
+            Self::RecursionLimit { .. } => Some(report::RECURSION_HINT.into()),
             Self::InDoubt { .. } => Some(
                 "find out what became of it; resume the thread to be asked, and say `--done` or \
                  `--not-done`"
@@ -660,6 +732,7 @@ impl Coded for RunError {
         match self {
             Self::Journal(error) => error.class(),
             Self::Halt(error) => error.class(),
+            Self::Threads(error) => error.class(),
             _ => Class::Caller,
         }
     }

@@ -1,7 +1,8 @@
 //! What is done with whole threads.
 //!
 //! Reading order: `survey.rs` (what stands where in a thread), `state.rs` (the
-//! state at any checkpoint, from the recorded changes alone), [`fork`], `delete.rs`
+//! state at any checkpoint, from the recorded changes alone), [`fork`], `rewind.rs`
+//! (which goes back in the thread itself), `delete.rs`
 //! and `prune.rs` (which take records out, in one batch with what makes up for
 //! them: `rewrite.rs`), [`stats`](mod@stats), [`check`](mod@check), and [`transfer`]
 //! with the form of its lines.
@@ -12,6 +13,7 @@ mod error;
 mod fork;
 mod lines;
 mod prune;
+mod rewind;
 mod rewrite;
 mod state;
 pub mod stats;
@@ -23,11 +25,12 @@ use rustagents_core::{
     journal::{Chain, Journal, JournalError, ThreadQuery, ThreadRow},
 };
 
-pub use error::ThreadsError;
+pub use error::{Again, ThreadsError};
 pub use fork::{Fork, fork};
 pub use prune::{Keep, Pruned};
+pub use rewind::{Rewind, Rewound, opened_at};
 pub use rewrite::Removed;
-pub use state::state_at;
+pub use state::{StateAt, state_at, whole_at};
 
 /// The row of a thread in the journal's listing, if there is such a thread.
 ///

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustagents_agent::call::{CallRecords, IntentBody};
 use rustagents_core::{
     ask::{Answer, Ask},
+    budget::Limits,
     digest::Digest,
     ids::{AskId, Branch, CallId, FactKey, Namespace, RunId, ThreadId},
-    journal::{Journal, JournalError, Kind, Record, kind},
+    journal::{Journal, JournalError, Kind, Record, Seq, kind},
     log::ThreadLog,
     tool::Trace,
 };
+use rustagents_graph::record::{Checkpoint, Pending};
 use serde_json::Value;
 
 use crate::{
@@ -38,12 +40,17 @@ pub struct ThreadView {
     pub opened: RunOpened,
     /// The definition that its last attempt executed.
     pub definition: Digest,
+    /// What it may consume.
+    pub limits: Limits,
     /// The attempts so far.
     pub attempts: u32,
+    /// The attempt that last reopened it after it had ended; 0 where none did.
+    pub(crate) retried: u32,
     /// How it stands.
     pub phase: Phase,
-    /// The questions of the run, each with its answer. The end of a run voids
-    /// those without one.
+    /// The questions of the run, each with its answer. Those without one are void
+    /// once the run ended, until it waits for them again, and once their task is
+    /// no longer pending.
     pub asks: Vec<(Ask, Option<Answer>)>,
     waited_for: Vec<AskId>,
     log: ThreadLog,
@@ -58,6 +65,46 @@ pub enum Phase {
     Suspended,
     /// It is being driven, or its driver is gone.
     Open,
+}
+
+/// What makes a question void that nobody answered.
+struct Asked<'a> {
+    /// Where the run was last closed; 0: nowhere. Likewise below.
+    closed: Seq,
+    suspended: Seq,
+    /// What it waited for when it was last suspended.
+    waited_for: &'a [AskId],
+    /// What is left to do, where that is known.
+    pending: Option<Pending>,
+}
+
+impl Asked<'_> {
+    /// Whether an answer would still be heard.
+    fn is_open(&self, record: &Record, ask: &Ask) -> bool {
+        let waits = self.suspended > self.closed && self.waited_for.contains(&ask.id);
+        (waits || record.seq > self.closed) && self.has_task(&record.chain.namespace, ask)
+    }
+
+    /// Whether the task that asks is pending. A question stands on its task's chain,
+    /// or on that of the run and begins with the task.
+    fn has_task(&self, namespace: &Namespace, ask: &Ask) -> bool {
+        let Some(pending) = &self.pending else {
+            return true;
+        };
+        let asker = if namespace.is_root() {
+            ask.id.as_str()
+        } else {
+            namespace.as_str()
+        };
+        let mut tasks = pending.next.iter().chain(&pending.deferred);
+        tasks.any(|task| is_inside(asker, task.task.as_str()))
+    }
+}
+
+/// Whether `name` is that of `task`, or of something inside it.
+pub(crate) fn is_inside(name: &str, task: &str) -> bool {
+    let rest = name.strip_prefix(task);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl ThreadView {
@@ -94,36 +141,46 @@ impl ThreadView {
             .filter(of_run)
             .map(|record| record.attempt)
             .max();
-        let asks = log
-            .records()
-            .iter()
-            .filter(of_run)
-            .filter(|record| record.is(kind::ASK));
-        let asks = asks
-            .map(|record| {
-                let ask: Ask = record.decode(kind::ASK)?;
-                let answer = log.fact(&branch, &Ask::answer_key(&ask.id));
-                let answer = answer
-                    .map(|record| record.decode(kind::ANSWER))
-                    .transpose()?;
-                Ok((ask, answer))
-            })
-            .collect::<Result<Vec<_>, JournalError>>()?;
-        let mut definition = opened.definition;
+        let (mut definition, mut limits, mut retried) = (opened.definition, opened.limits, 0);
         let begun = log
             .commits(&branch, &root)
             .filter(|record| record.run == run);
         for record in begun.filter(|record| record.is(kind::RUN_ATTEMPT)) {
             let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
             definition = attempt.definition.unwrap_or(definition);
+            limits = attempt.limits.unwrap_or(limits);
+            if attempt.retries {
+                retried = attempt.attempt;
+            }
         }
-        let suspended = log
-            .commits(&branch, &root)
-            .rfind(|record| record.is(kind::RUN_SUSPENDED));
-        let waited_for = match suspended {
+        let last = |kind| {
+            let mut commits = log.commits(&branch, &root);
+            commits.rfind(|record| record.is(kind) && record.run == run)
+        };
+        let waited_for = match last(kind::RUN_SUSPENDED) {
             Some(record) => record.decode::<RunSuspended>(kind::RUN_SUSPENDED)?.asks,
             None => Vec::new(),
         };
+        let asked = Asked {
+            closed: last(kind::RUN_CLOSED).map_or(0, |record| record.seq),
+            suspended: last(kind::RUN_SUSPENDED).map_or(0, |record| record.seq),
+            waited_for: &waited_for,
+            pending: match last(kind::CHECKPOINT) {
+                Some(record) => Some(record.decode::<Checkpoint>(kind::CHECKPOINT)?.pending),
+                None => None,
+            },
+        };
+        let mut asks = Vec::new();
+        let raised = log.records().iter().filter(of_run);
+        for record in raised.filter(|record| record.is(kind::ASK)) {
+            let ask: Ask = record.decode(kind::ASK)?;
+            let answer = log.fact(&branch, &Ask::answer_key(&ask.id));
+            let answer = answer.map(|record| record.decode(kind::ANSWER));
+            let answer: Option<Answer> = answer.transpose()?;
+            if answer.is_some() || asked.is_open(record, &ask) {
+                asks.push((ask, answer));
+            }
+        }
         let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
         let phase = match log.commits(&branch, &root).rfind(told) {
             Some(last) if last.is(kind::RUN_CLOSED) => {
@@ -132,18 +189,15 @@ impl ThreadView {
             Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
             _ => Phase::Open,
         };
-        let mut asks = asks;
-        if matches!(phase, Phase::Closed(_)) {
-            // The end of a run voids what nobody answered.
-            asks.retain(|(_, answer): &(Ask, Option<Answer>)| answer.is_some());
-        }
         let (thread, attempts) = (thread.clone(), attempts.unwrap_or(1));
         Ok(Some(Self {
             thread,
             run,
             opened,
             definition,
+            limits,
             attempts,
+            retried,
             phase,
             asks,
             waited_for,
@@ -176,19 +230,26 @@ impl ThreadView {
     /// # Errors
     /// [`JournalError::Corrupt`]: a record cannot be read.
     pub fn in_doubt(&self) -> Result<Vec<IntentBody>, JournalError> {
+        let doubted = self.doubted()?.into_iter();
+        Ok(doubted.map(|(intent, _)| intent).collect())
+    }
+
+    /// The same, each with where its agent works.
+    pub(crate) fn doubted(&self) -> Result<Vec<(IntentBody, Namespace)>, JournalError> {
         let intents = self.log.records().iter();
         let intents = intents.filter(|record| record.run == self.run && record.is(kind::INTENT));
         let mut last = BTreeMap::new();
         for record in intents {
             let intent: IntentBody = record.decode(kind::INTENT)?;
-            last.insert(intent.call.clone(), intent);
+            let namespace = record.chain.namespace.clone();
+            last.insert(intent.call.clone(), (intent, namespace));
         }
         let mut doubted = Vec::new();
-        for intent in last.into_values() {
+        for (intent, namespace) in last.into_values() {
             let records =
                 CallRecords::gather(&intent.call, |key| self.log.fact(&Branch::main(), key))?;
             if records.is_in_doubt() {
-                doubted.push(intent);
+                doubted.push((intent, namespace));
             }
         }
         Ok(doubted)

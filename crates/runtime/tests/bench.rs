@@ -73,6 +73,14 @@ impl Bench {
             offered: "nothing".into(),
         };
         capabilities.model("broken", Arc::new(FakeModel::new([Reply::Fail(broken)])));
+        let broken = ModelError::NoRule {
+            script: "s".into(),
+            offered: "nothing".into(),
+        };
+        capabilities.model(
+            "stumbling",
+            Arc::new(FakeModel::new([pay(), Reply::Fail(broken)])),
+        );
         let lose = Reply::Calls(vec![("lose", "{}".to_owned())]);
         capabilities.model(
             "losing",

@@ -15,4 +15,6 @@ mod durability;
 mod graphs;
 mod lifecycle;
 mod races;
+mod stream;
 mod threads;
+mod travel;

@@ -13,7 +13,7 @@ use rustagents_testkit::hooked::HookedJournal;
 use crate::bench::{Bench, DESK, approve};
 
 /// Lets `first` happen after the thread was looked at and before it is claimed.
-fn late(inner: Arc<dyn Journal>, first: BoxFuture<'static, ()>) -> HookedJournal {
+pub(crate) fn late(inner: Arc<dyn Journal>, first: BoxFuture<'static, ()>) -> HookedJournal {
     let first = Mutex::new(Some(first));
     HookedJournal::new(inner).before_claim(move |_| {
         let first = first.lock().unwrap().take();

@@ -138,7 +138,7 @@ impl Bench {
 
     pub(crate) async fn checkpoints(&self, thread: &str) -> Vec<u64> {
         let thread = name(thread);
-        let history = inspect::history(&*self.journal, &thread, 1_000).await;
+        let history = inspect::history(&*self.journal, &thread, 1_000, None).await;
         let history = history.unwrap();
         history.iter().map(|moment| moment.checkpoint).collect()
     }

@@ -31,6 +31,7 @@ pub fn shared(
         epoch: claim.epoch,
         run: RunId::from("r"),
         attempt: 1,
+        retried: 0,
         input: None,
         log,
         budget: Budget::resumed(Limits::default(), Spent::default()),

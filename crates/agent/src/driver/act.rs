@@ -138,7 +138,7 @@ impl Driver<'_> {
                 Plan::Done(message) => {
                     let message = self.scope.log().message(&message)?;
                     turn.results.push((call.id().clone(), message));
-                    if let Some(failure) = records.failure {
+                    if let Some(failure) = records.failure.filter(|_| self.counts(call)) {
                         turn.fail(at, call, failure);
                     }
                 }
@@ -165,6 +165,12 @@ impl Driver<'_> {
             self.scope.append(write).await?;
         }
         Ok(starts)
+    }
+
+    /// Whether the failure of `call` may still end the agent.
+    fn counts(&self, call: &ValidatedCall) -> bool {
+        let record = self.scope.fact(&call::result_key(call.id()));
+        record.is_none_or(|record| !self.is_retried(record))
     }
 
     fn records(&self, call: &ValidatedCall, progress: &Progress<'_>) -> Result<CallRecords, Halt> {

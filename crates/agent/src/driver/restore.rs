@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustagents_core::{
     code::Coded,
     ids::MessageId,
-    journal::{JournalError, kind},
+    journal::{JournalError, Record, kind},
     message::{Message, Usage},
     scope::Halt,
 };
@@ -15,7 +15,7 @@ use crate::{
     error::AgentError,
     evidence::{Observations, ValidatedAction, Validator},
     runtime::{AnyPhase, Idle},
-    transition::{ModelCall, Move, Transition},
+    transition::{self, ModelCall, Move, Transition},
 };
 
 impl Driver<'_> {
@@ -28,10 +28,20 @@ impl Driver<'_> {
             .filter(|record| record.is(kind::TRANSITION))
         {
             let transition: Transition = record.decode(kind::TRANSITION)?;
-            let made = self.recorded(&phase, &transition)?;
-            phase = self.apply(phase, made)?;
+            phase = if transition.stops() && self.is_retried(record) {
+                let usage = self.usage_if_thinking(&phase, &transition)?;
+                transition::retried(phase, usage)
+            } else {
+                let made = self.recorded(&phase, &transition)?;
+                self.apply(phase, made)?
+            };
         }
         Ok(phase)
+    }
+
+    /// Whether the run was reopened since, so that a failure in `record` counts no more.
+    pub(super) fn is_retried(&self, record: &Record) -> bool {
+        record.attempt < self.scope.run().retried
     }
 
     fn recorded(&self, phase: &Phase, transition: &Transition) -> Result<Move, Halt> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use rustagents_runtime::inspect::Standing;
 
-use super::Common;
+use super::{Common, Recorded};
 use crate::since::since;
 
 #[derive(Debug, Args)]
@@ -21,9 +21,15 @@ pub(crate) enum Action {
     /// All threads of the store, by name; what happens without a subcommand
     List(List),
     /// How a thread stands, and what it waits for
-    Show(OfThread),
+    Show(Show),
     /// The supersteps of a thread
     History(History),
+    /// Go on with a run that failed or reached a limit
+    Retry(Retry),
+    /// Go back to an earlier checkpoint of a thread
+    Rewind(Rewind),
+    /// Change the state of a thread
+    Update(Update),
     /// Count what a thread holds, or all of them together
     Stats(Stats),
     /// Make a thread of what led to a checkpoint of another one
@@ -68,14 +74,65 @@ pub(crate) struct History {
     /// The most supersteps that are shown: the newest
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub(crate) limit: usize,
+    /// Only supersteps before this checkpoint
+    #[arg(long, value_name = "CHECKPOINT")]
+    pub(crate) before: Option<u64>,
     #[command(flatten)]
     pub(crate) common: Common,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct OfThread {
+pub(crate) struct Show {
+    /// The thread; with --state also as it was at a checkpoint
+    #[arg(value_name = "THREAD[@CHECKPOINT]")]
+    pub(crate) thread: String,
+    /// Print its state as JSON
+    #[arg(long)]
+    pub(crate) state: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Retry {
     /// The thread
     pub(crate) thread: String,
+    #[command(flatten)]
+    pub(crate) plan: Recorded,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Rewind {
+    /// The thread, and the checkpoint to go back to
+    #[arg(value_name = "THREAD@CHECKPOINT")]
+    pub(crate) at: String,
+    /// Also where calls that change something could be made again
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) plan: Recorded,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true).args(["set", "node"]))]
+pub(crate) struct Update {
+    /// The thread
+    pub(crate) thread: String,
+    /// A value for a channel; several become one checkpoint
+    #[arg(long = "set", value_name = "CHANNEL=JSON")]
+    pub(crate) set: Vec<String>,
+    /// As if this node had written them: what follows it is next; END ends the run
+    #[arg(long = "as", value_name = "NODE")]
+    pub(crate) node: Option<String>,
+    /// The route that the node takes
+    #[arg(long, value_name = "LABEL", requires = "node")]
+    pub(crate) route: Option<String>,
+    #[command(flatten)]
+    pub(crate) plan: Recorded,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -179,6 +236,9 @@ impl Threads {
             Some(Action::List(list)) => &list.common,
             Some(Action::Show(of)) => &of.common,
             Some(Action::History(of)) => &of.common,
+            Some(Action::Retry(retry)) => &retry.common,
+            Some(Action::Rewind(rewind)) => &rewind.common,
+            Some(Action::Update(update)) => &update.common,
             Some(Action::Stats(of)) => &of.common,
             Some(Action::Fork(fork)) => &fork.common,
             Some(Action::Copy(copy)) => &copy.common,

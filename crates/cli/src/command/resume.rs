@@ -11,7 +11,7 @@ use rustagents_runtime::{
 };
 
 use crate::{
-    arguments::Resume,
+    arguments::{Recorded, Resume},
     command::{driven, finish, must_record, named_json, runtime, watch},
     failure::Failure,
     output::Output,
@@ -43,10 +43,11 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     if decisions.is_empty() && idle {
         return finish(&view.report(), output, &signals);
     }
-    let ready = recorded_plan(arguments, &view.opened.target)?;
+    let config = arguments.common.config.as_deref();
+    let ready = recorded_plan(&arguments.plan, config, &view.opened.target)?;
     let request = Request { thread, decisions };
     let report = runtime(journal)
-        .taking_over(arguments.takeover)
+        .taking_over(arguments.plan.takeover)
         .resume(
             &ready.program,
             request,
@@ -57,12 +58,15 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
 }
 
 /// The plan that the run's record names, unless the command line says otherwise.
-fn recorded_plan(arguments: &Resume, recorded: &Target) -> Result<Ready, Failure> {
+pub(super) fn recorded_plan(
+    arguments: &Recorded,
+    given: Option<&Path>,
+    recorded: &Target,
+) -> Result<Ready, Failure> {
     let plan = arguments
         .target
         .clone()
         .unwrap_or_else(|| PathBuf::from(&recorded.plan));
-    let given = arguments.common.config.as_deref();
     let config = match (given, &arguments.target) {
         (None, None) => recorded.config.as_deref().map(Path::new),
         _ => given,

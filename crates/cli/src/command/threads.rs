@@ -2,14 +2,15 @@
 
 mod delete;
 mod fork;
+mod going;
 pub(crate) mod prune;
 mod stats;
 mod transfer;
 
 use std::{process::ExitCode, sync::Arc};
 
-use rustagents_core::{ids::ThreadId, journal::Journal};
-use rustagents_runtime::{RunError, ThreadView, inspect};
+use rustagents_core::{Code, ids::ThreadId, journal::Journal};
+use rustagents_runtime::{RunError, ThreadView, inspect, threads::whole_at};
 
 use crate::{
     arguments::{Action, List, Threads},
@@ -34,7 +35,10 @@ pub(crate) async fn threads(arguments: &Threads, output: &Output) -> Result<Exit
         return Ok(ExitCode::SUCCESS);
     }
     let journal = address.exists()?.then(|| address.open()).transpose()?;
-    perform(arguments.action.as_ref(), journal, output).await
+    match &arguments.action {
+        Some(Action::Retry(given)) => going::retry(journal, given, output).await,
+        action => perform(action.as_ref(), journal, output).await,
+    }
 }
 
 async fn perform(
@@ -53,22 +57,29 @@ async fn perform(
             )
             .await?;
         }
+        Some(Action::Show(of)) if of.state => {
+            let (thread, checkpoint) = at(&of.thread)?;
+            let journal = store_of(journal, &thread)?;
+            output.state(&whole_at(&*journal, &thread, checkpoint).await?)?;
+        }
         Some(Action::Show(of)) => {
             let (journal, view) = known(journal, &of.thread).await?;
             output.thread(&view, inspect::standing(&*journal, &view).await?)?;
         }
         Some(Action::History(of)) => {
             let (journal, view) = known(journal, &of.thread).await?;
-            let moments = inspect::history(&*journal, &view.thread, of.limit).await?;
+            let moments = inspect::history(&*journal, &view.thread, of.limit, of.before).await?;
             output.history(view.thread.as_str(), &moments)?;
         }
+        Some(Action::Rewind(given)) => going::rewind(journal, given, output).await?,
+        Some(Action::Update(given)) => going::update(journal, given, output).await?,
         Some(Action::Stats(of)) => stats::stats(journal, of, output).await?,
         Some(Action::Fork(given)) => fork::fork(journal, given, output).await?,
         Some(Action::Copy(given)) => fork::copy(journal, given, output).await?,
         Some(Action::Prune(given)) => return prune::prune(journal, given, output).await,
         Some(Action::Delete(given)) => delete::delete(journal, given, output).await?,
         Some(Action::Export(given)) => transfer::export(journal, given, output).await?,
-        Some(Action::Import(_)) => {}
+        Some(Action::Import(_) | Action::Retry(_)) => {}
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -126,4 +137,19 @@ async fn known(
 
 fn name(given: &str) -> Result<ThreadId, Failure> {
     ThreadId::new(given).map_err(|error| Failure::of(&error))
+}
+
+/// Splits `THREAD[@CHECKPOINT]`.
+fn at(given: &str) -> Result<(ThreadId, Option<u64>), Failure> {
+    let Some((thread, number)) = given.rsplit_once('@') else {
+        return Ok((name(given)?, None));
+    };
+    let number = number.parse().map_err(|_| not_at(given))?;
+    Ok((name(thread)?, Some(number)))
+}
+
+fn not_at(given: &str) -> Failure {
+    let message = format!("`{given}` is not THREAD@CHECKPOINT");
+    Failure::new(Code::Usage, message)
+        .hint("a checkpoint is a number, as `rag threads history` shows it")
 }

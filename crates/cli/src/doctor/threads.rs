@@ -134,7 +134,7 @@ async fn look(journal: &dyn Journal, thread: &ThreadId) -> Result<&'static str, 
     let Some(view) = ThreadView::load(journal, thread).await? else {
         return Ok("empty");
     };
-    inspect::history(journal, thread, usize::MAX).await?;
+    inspect::history(journal, thread, usize::MAX, None).await?;
     Ok(inspect::standing(journal, &view).await?.as_str())
 }
 

@@ -15,6 +15,33 @@ pub(super) fn line(event: &Event) -> String {
             "run.definition_changed",
             json!({ "definition": definition }),
         ),
+        Event::CheckpointSaved {
+            checkpoint,
+            is_durable,
+            ..
+        } => (
+            "checkpoint.saved",
+            json!({ "checkpoint": checkpoint, "durable": is_durable }),
+        ),
+        Event::Agent { task, event } => {
+            let (name, mut body) = agent(event);
+            if let Value::Object(fields) = &mut body {
+                fields.insert("task".into(), json!(task));
+            }
+            (name, body)
+        }
+        event => node(event),
+    };
+    if let Value::Object(fields) = &mut body {
+        fields.insert("schema".into(), json!("rag.event/1"));
+        fields.insert("event".into(), json!(name));
+    }
+    body.to_string()
+}
+
+/// What a task of the graph does.
+fn node(event: &Event) -> (&'static str, Value) {
+    match event {
         Event::NodeStarted { node, task } => {
             ("node.started", json!({ "node": node, "task": task }))
         }
@@ -43,6 +70,7 @@ pub(super) fn line(event: &Event) -> String {
             "node.failed",
             json!({ "node": node, "task": task, "message": message }),
         ),
+        Event::NodeCached { node, task } => ("node.cached", json!({ "node": node, "task": task })),
         Event::NodeRetried {
             node,
             task,
@@ -62,27 +90,12 @@ pub(super) fn line(event: &Event) -> String {
             "node.step_repeated",
             json!({ "node": node, "task": task, "step": step, "recorded": recorded, "now": now }),
         ),
-        Event::CheckpointSaved {
-            checkpoint,
-            is_durable,
-        } => (
-            "checkpoint.saved",
-            json!({ "checkpoint": checkpoint, "durable": is_durable }),
+        Event::Custom { node, task, value } => (
+            "node.custom",
+            json!({ "node": node, "task": task, "value": value }),
         ),
-        Event::Agent { task, event } => {
-            let (name, mut body) = agent(event);
-            if let Value::Object(fields) = &mut body {
-                fields.insert("task".into(), json!(task));
-            }
-            (name, body)
-        }
         _ => ("unknown", json!({})),
-    };
-    if let Value::Object(fields) = &mut body {
-        fields.insert("schema".into(), json!("rag.event/1"));
-        fields.insert("event".into(), json!(name));
     }
-    body.to_string()
 }
 
 fn agent(event: &AgentEvent) -> (&'static str, Value) {

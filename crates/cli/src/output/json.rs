@@ -32,7 +32,7 @@ struct Outcome {
 }
 
 #[derive(Serialize)]
-struct Interrupt {
+pub(super) struct Interrupt {
     id: String,
     kind: &'static str,
     node: String,
@@ -117,7 +117,7 @@ fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
     }
 }
 
-fn interrupt(thread: &str, ask: &Ask, resume: &Resume) -> Interrupt {
+pub(super) fn interrupt(thread: &str, ask: &Ask, resume: &Resume) -> Interrupt {
     let call = ask.call();
     Interrupt {
         id: ask.id.to_string(),
@@ -248,7 +248,8 @@ pub(super) fn history(thread: &str, moments: &[Moment]) -> String {
             "checkpoint": format!("{thread}@{}", moment.checkpoint),
             "run": moment.run,
             "step": moment.step,
-            "source": if moment.is_input { "input" } else { "step" },
+            "source": moment.source,
+            "from": moment.from.map(|from| format!("{thread}@{from}")),
             "done": moment.done,
             "changed": moment.changed,
             "next": moment.next,

@@ -7,7 +7,7 @@ use rustagents_core::{
 };
 use rustagents_runtime::{
     Report, Status, ThreadView,
-    inspect::{Moment, Standing, ThreadSummary},
+    inspect::{Moment, Source, Standing, ThreadSummary},
 };
 
 use crate::{
@@ -223,10 +223,12 @@ pub(super) fn history(moments: &[Moment]) -> String {
             .join(", ")
     };
     let rows = moments.iter().map(|moment| {
-        let did = if moment.is_input {
-            "input".to_owned()
-        } else {
-            names(&moment.done)
+        let did = match (moment.source, moment.from) {
+            (Source::Input, _) => "input".to_owned(),
+            (_, Some(from)) => format!("back to @{from}"),
+            (Source::Update, _) if moment.done.is_empty() => "update".to_owned(),
+            (Source::Update, _) => format!("update as {}", names(&moment.done)),
+            _ => names(&moment.done),
         };
         let next = if moment.next.is_empty() {
             "the end".to_owned()

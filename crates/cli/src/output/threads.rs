@@ -2,17 +2,18 @@
 
 use rustagents_core::{
     Code,
-    ids::{CallId, ThreadId},
+    ask::Ask,
+    ids::{CallId, NodeName, ThreadId},
     journal::ThreadImage,
 };
 use rustagents_runtime::{
-    ThreadView,
-    threads::{Fork, Removed, stats::Stats},
+    Report, ThreadView, Updated,
+    threads::{Fork, Removed, Rewound, StateAt, stats::Stats},
     view::Phase,
 };
 use serde_json::{Value, json};
 
-use super::{Output, person, person::line, say};
+use super::{Output, json, person, person::line, say};
 use crate::{command::threads::prune::Told, failure::Failure};
 
 /// How much a thread holds that went from one place to another.
@@ -52,15 +53,12 @@ impl Output {
             None
         };
         if self.is_json() {
-            let calls = calls
-                .iter()
-                .map(|(call, tool)| json!({ "call": call, "tool": tool }));
             let object = json!({
                 "schema": "rag.fork/1",
                 "thread": to,
                 "from": from,
                 "checkpoint": fork.checkpoint,
-                "repeats": calls.collect::<Vec<_>>(),
+                "repeats": repeats(calls),
                 "resume": resume,
             });
             return say(&object.to_string());
@@ -77,6 +75,113 @@ impl Output {
             self.note(&format!("go on with:\n  {resume}"));
         }
         Ok(())
+    }
+
+    /// A thread went back.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn rewound(&self, rewound: &Rewound) -> Result<(), Failure> {
+        let thread = rewound.thread.as_str();
+        let is_open = !rewound.next.is_empty();
+        let resume = is_open.then(|| self.resume.line(thread, &[])).flatten();
+        if self.is_json() {
+            let object = json!({
+                "schema": "rag.rewind/1",
+                "thread": thread,
+                "from": rewound.from,
+                "checkpoint": rewound.checkpoint,
+                "run": rewound.run,
+                "cancelled": rewound.cancelled,
+                "repeats": repeats(&rewound.repeats),
+                "next": rewound.next,
+                "resume": resume,
+            });
+            return say(&object.to_string());
+        }
+        for (call, tool) in &rewound.repeats {
+            self.note(&format!("call {call} ({tool}) may be made once more"));
+        }
+        for (call, started) in &rewound.started {
+            self.note(&format!(
+                "call {call} had started something that may still be at work: {started}"
+            ));
+        }
+        if let Some(run) = &rewound.cancelled {
+            self.note(&format!("run {} is given up", line(run.as_str())));
+        }
+        let (name, from) = (line(thread), rewound.from);
+        let next = names(&rewound.next);
+        self.note(&match &resume {
+            Some(resume) => {
+                format!("thread {name} went back to @{from}, then {next}\ngo on with:\n  {resume}")
+            }
+            None if is_open => format!("thread {name} went back to @{from}, then {next}"),
+            None => format!("thread {name} went back to @{from}, and takes a new input"),
+        });
+        Ok(())
+    }
+
+    /// The state of a thread was changed; `open` tells of a run that is not over.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn updated(&self, updated: &Updated, open: Option<&Report>) -> Result<(), Failure> {
+        let thread = updated.thread.as_str();
+        if self.is_json() {
+            let asks = updated.asks.iter();
+            let object = json!({
+                "schema": "rag.update/1",
+                "thread": thread,
+                "run": updated.run,
+                "checkpoints": updated.checkpoints,
+                "changed": updated.changed,
+                "next": updated.next,
+                "interrupts": asks.map(|ask| self.interrupt(thread, ask)).collect::<Vec<_>>(),
+                "resume": open.and_then(|_| self.resume.line(thread, &[])),
+            });
+            return say(&object.to_string());
+        }
+        let changed = match &updated.changed[..] {
+            [] => "nothing".to_owned(),
+            changed => changed.join(", "),
+        };
+        for checkpoint in &updated.checkpoints {
+            let at = line(&format!("{thread}@{checkpoint}"));
+            let next = names(&updated.next);
+            self.note(&format!("{at} wrote {}, then {next}", line(&changed)));
+        }
+        if let Some(report) = open {
+            self.told_of(report);
+        }
+        Ok(())
+    }
+
+    /// The state of a thread.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn state(&self, stood: &StateAt) -> Result<(), Failure> {
+        if !self.is_json() {
+            let text = serde_json::to_string_pretty(&stood.state);
+            return super::text(&text.map_err(|error| Failure::internal(&error))?);
+        }
+        let next = stood.next.iter().map(|task| &task.node);
+        let thread = stood.thread.as_str();
+        let asks = stood.asks.iter();
+        let object = json!({
+            "schema": "rag.state/1",
+            "thread": thread,
+            "checkpoint": stood.checkpoint,
+            "state": stood.state,
+            "next": next.collect::<Vec<_>>(),
+            "interrupts": asks.map(|ask| self.interrupt(thread, ask)).collect::<Vec<_>>(),
+        });
+        say(&object.to_string())
+    }
+
+    fn interrupt(&self, thread: &str, ask: &Ask) -> Value {
+        json!(json::interrupt(thread, ask, &self.resume))
     }
 
     /// A thread was removed, or a run of it.
@@ -210,6 +315,20 @@ impl Output {
         ));
         Ok(())
     }
+}
+
+fn repeats(calls: &[(CallId, String)]) -> Vec<Value> {
+    let calls = calls.iter();
+    let calls = calls.map(|(call, tool)| json!({ "call": call, "tool": tool }));
+    calls.collect()
+}
+
+fn names(nodes: &[NodeName]) -> String {
+    if nodes.is_empty() {
+        return "the end".to_owned();
+    }
+    let names: Vec<_> = nodes.iter().map(|node| line(node.as_str())).collect();
+    names.join(", ")
 }
 
 fn counts(removed: &Removed) -> Value {

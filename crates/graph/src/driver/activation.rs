@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Driver;
 use crate::{
+    cache::{keepable, kept_output},
     graph::{CompiledNode, Position},
     node::{NodeError, NodeFailure, NodeOutput, TaskContext},
     policy::{NodeSpec, Timeout},
@@ -56,7 +57,7 @@ impl<S: GraphState> Driver<'_, S> {
     ) -> Activated<'t, S> {
         let began = self.watch();
         let end = match self.graph.node(&task.node) {
-            Some(node) if node.spec.is_plain() => {
+            Some(node) if node.is_plain() => {
                 self.started(task);
                 self.attempt(at, node, (task, 1), self.scope).await
             }
@@ -83,7 +84,36 @@ impl<S: GraphState> Driver<'_, S> {
         if let Some(ask) = self.ask_before(task) {
             return TaskEnd::Suspended(vec![ask]);
         }
+        let cached = node.cache.as_ref().and_then(|rule| {
+            let argument = task.argument.as_ref();
+            let key = rule.key(&self.graph.name, &task.node, &at.state, argument)?;
+            Some((rule, key))
+        });
+        let now = self.scope.run().clock.now_ms();
+        if let Some((rule, key)) = &cached
+            && let Ok(Some(write)) = rule.cache.get(*key, now).await
+        {
+            self.scope.emit(|| Event::NodeCached {
+                node: task.node.clone(),
+                task: self.told(task),
+            });
+            return TaskEnd::Done(kept_output(write));
+        }
         self.started(task);
+        match (self.tried(at, node, task).await, cached) {
+            (TaskEnd::Done(mut output), Some((rule, key))) => {
+                output.settle();
+                if let Some(write) = keepable(&output) {
+                    rule.keep(key, write, now).await;
+                }
+                TaskEnd::Done(output)
+            }
+            (ended, _) => ended,
+        }
+    }
+
+    /// A task, as often as its node is tried.
+    async fn tried(&self, at: &Position<S>, node: &CompiledNode<S>, task: &Task) -> TaskEnd<S> {
         let mut number = self.failed_tries(task);
         let mut renewed: Option<Scope> = None;
         loop {

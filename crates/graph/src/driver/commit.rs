@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use rustagents_core::{
-    event::Event,
+    event::{Event, Interest},
     ids::{MessageId, NodeName, TaskId},
     journal::{JournalError, kind},
     message::Message,
@@ -166,12 +166,17 @@ impl<S: GraphState> Driver<'_, S> {
 
     async fn record(&self, write: Write, at: &Position<S>) -> Result<(), JournalError> {
         self.scope.append(write).await?;
-        if self.scope.namespace().is_root() {
-            self.scope.emit(|| Event::CheckpointSaved {
+        self.scope.emit(|| Event::CheckpointSaved {
+            namespace: self.scope.namespace().clone(),
+            checkpoint: at.checkpoint,
+            is_durable: !self.scope.is_behind(),
+        });
+        self.scope
+            .emit_to(Interest::Values, || Event::StateCommitted {
+                namespace: self.scope.namespace().clone(),
                 checkpoint: at.checkpoint,
-                is_durable: !self.scope.is_behind(),
+                state: at.state.to_json(),
             });
-        }
         Ok(())
     }
 

@@ -6,12 +6,13 @@ use futures::{StreamExt, stream::FuturesUnordered};
 use rustagents_core::{
     BoxFuture,
     ask::Ask,
-    event::Event,
-    ids::NodeName,
+    event::{Event, Interest},
+    ids::{MessageId, NodeName},
     journal::{JournalError, kind},
     message::Message,
     scope::{Halt, Write},
 };
+use serde_json::{Value, json};
 use smallvec::SmallVec;
 
 use super::{Driver, activation::Activated, queue::Queue, refused, unrecorded};
@@ -20,7 +21,7 @@ use crate::{
     node::{NodeError, NodeOutput},
     record::{Task, TaskWrite},
     schedule::ScheduleError,
-    state::GraphState,
+    state::{GraphState, Written},
     task::TaskEnd,
 };
 
@@ -100,6 +101,24 @@ impl Superstep {
             },
         }
     }
+}
+
+/// The writes of a task as JSON: as recorded, messages in full.
+fn told_writes(write: &TaskWrite, messages: &[Arc<Message>]) -> Value {
+    let full = |id: &MessageId| {
+        let found = messages.iter().find(|message| message.id == *id);
+        found.map_or_else(|| json!(id), |message| json!(**message))
+    };
+    let writes = write.writes.iter();
+    writes
+        .map(|(channel, written)| match written {
+            Written::Messages(ids) => {
+                let messages: Vec<_> = ids.iter().map(full).collect();
+                json!([channel, { "messages": messages }])
+            }
+            other => json!([channel, other]),
+        })
+        .collect()
 }
 
 impl<S: GraphState> Driver<'_, S> {
@@ -259,6 +278,11 @@ impl<S: GraphState> Driver<'_, S> {
                 node: task.node.clone(),
             }));
         }
+        self.scope.emit_to(Interest::Updates, || Event::NodeWrote {
+            node: task.node.clone(),
+            task: self.told(task),
+            writes: told_writes(&write, &messages),
+        });
         if let Some(slot) = step.writes.get_mut(index) {
             *slot = Some(write);
         }

@@ -4,7 +4,7 @@ use rustagents_core::{
     ask::{Answer, Ask, StepSubject, Subject},
     digest::Digest,
     event::Event,
-    ids::FactKey,
+    ids::{FactKey, TaskId},
     journal::{JournalError, Record, kind},
     scope::Halt,
     tool::EffectClass,
@@ -67,7 +67,7 @@ impl TaskContext {
         }
         self.scope().emit(|| Event::StepRepeated {
             node: self.node().clone(),
-            task: self.task().clone(),
+            task: TaskId::from(self.scope().namespace().as_str()),
             step: step.id.label().to_owned(),
             recorded,
             now: step.input,

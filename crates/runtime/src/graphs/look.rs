@@ -90,7 +90,7 @@ impl GraphRunner {
     pub async fn history(&self, thread: &str, limit: usize) -> Result<Vec<Moment>, GraphRunError> {
         let thread = ThreadId::new(thread)?;
         self.known(&thread).await?;
-        Ok(inspect::history(&*self.journal, &thread, limit).await?)
+        Ok(inspect::history(&*self.journal, &thread, limit, None).await?)
     }
 
     /// Where the graph stood at a checkpoint, and the whole log behind it.

@@ -110,7 +110,7 @@ fn hole(survey: &Survey, thread: &ThreadId, run: &RunId) -> Result<Hole, Threads
         .points()
         .filter(|point| (starts + 1..=before).contains(&point.mark.number));
     let is_whole = u64::try_from(between.count()) == Ok(before - starts);
-    if !first.mark.is_input || !is_whole {
+    if !first.mark.begins || !is_whole {
         return Err(ThreadsError::StateGone {
             thread: thread.clone(),
             checkpoint: before,

@@ -1,5 +1,7 @@
 //! Why nothing was done with a thread.
 
+use std::fmt;
+
 use rustagents_core::{
     code::{Class, Code, Coded},
     ids::{CallId, RunId, ThreadId},
@@ -44,9 +46,11 @@ pub enum ThreadsError {
         /// The checkpoint.
         checkpoint: u64,
     },
-    /// Calls that change something stand after the place of the fork.
-    #[error("a fork of thread `{thread}` could make calls again: {}", named(calls))]
+    /// Calls that change something stand after the checkpoint.
+    #[error("{by} thread `{thread}` could make calls again: {}", named(calls))]
     WouldRepeat {
+        /// What could make them again.
+        by: Again,
         /// The thread.
         thread: ThreadId,
         /// The calls, each with its tool.
@@ -64,6 +68,24 @@ pub enum ThreadsError {
         /// The thread.
         thread: ThreadId,
     },
+}
+
+/// What could make calls again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// A thread that is made of another one.
+    Fork,
+    /// Going back in a thread.
+    Rewind,
+}
+
+impl fmt::Display for Again {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fork => "a fork of",
+            Self::Rewind => "going back in",
+        })
+    }
 }
 
 fn named(calls: &[(CallId, String)]) -> String {
@@ -100,9 +122,10 @@ impl Coded for ThreadsError {
             Self::StateGone { .. } => {
                 Some("delete the whole thread, or fork it at a checkpoint that it has".into())
             }
-            Self::WouldRepeat { .. } => {
-                Some("`--yes` makes the fork; it may make them once more".into())
-            }
+            Self::WouldRepeat { by, .. } => Some(match by {
+                Again::Fork => "`--yes` makes the fork; it may make them once more".into(),
+                Again::Rewind => "`--yes` goes back; the run may make them once more".into(),
+            }),
             Self::Waits { .. } | Self::Unfinished { .. } => {
                 Some("resume it, or give it up with `rag cancel`".into())
             }

@@ -6,11 +6,7 @@ use rustagents_core::{
 };
 use rustagents_graph::record::Snapshot;
 
-use super::{
-    ThreadsError, known,
-    survey::{Point, Survey},
-    transfer,
-};
+use super::{ThreadsError, error::Again, known, survey::Survey, transfer};
 use crate::ThreadView;
 
 /// How often a thread is forked anew that is compacted meanwhile.
@@ -73,15 +69,8 @@ async fn fork_now(
     checkpoint: u64,
 ) -> Result<Option<Vec<(CallId, String)>>, ThreadsError> {
     let survey = Survey::of(journal, &fork.from).await?;
-    let point = point(&survey, fork, checkpoint)?;
-    let cut = survey.cut(point);
-    let calls = survey.begun_after(cut);
-    if !(calls.is_empty() || fork.repeats) {
-        return Err(ThreadsError::WouldRepeat {
-            thread: fork.from.clone(),
-            calls,
-        });
-    }
+    let cut = survey.cut(survey.point(&fork.from, checkpoint)?);
+    let calls = repeated(&survey, &fork.from, cut, fork.repeats, Again::Fork)?;
     let carried = carried(&survey, checkpoint, cut);
     if carried.is_empty() {
         journal.copy(&fork.from, &fork.to, Some(cut)).await?;
@@ -105,18 +94,25 @@ async fn fork_now(
     Ok(Some(calls))
 }
 
-fn point<'a>(survey: &'a Survey, fork: &Fork, checkpoint: u64) -> Result<Point<'a>, ThreadsError> {
-    let mut points = survey.points();
-    let found = points.find(|point| point.mark.number == checkpoint);
-    found.ok_or_else(|| {
-        let number = |point: Point<'_>| point.mark.number;
-        let first = survey.points().next().map(number);
-        let last = survey.points().next_back().map(number);
-        ThreadsError::UnknownCheckpoint {
-            thread: fork.from.clone(),
-            checkpoint,
-            known: first.zip(last),
-        }
+/// The calls that may come to be made again after going back to `cut`.
+///
+/// # Errors
+/// [`ThreadsError::WouldRepeat`] if there are any and `repeats` does not say so.
+pub(super) fn repeated(
+    survey: &Survey,
+    thread: &ThreadId,
+    cut: Seq,
+    repeats: bool,
+    by: Again,
+) -> Result<Vec<(CallId, String)>, ThreadsError> {
+    let calls = survey.begun_after(cut);
+    if calls.is_empty() || repeats {
+        return Ok(calls);
+    }
+    Err(ThreadsError::WouldRepeat {
+        by,
+        thread: thread.clone(),
+        calls,
     })
 }
 

@@ -43,6 +43,8 @@ struct Kept {
     /// From here on everything stays: the last run is not over.
     from: Option<Seq>,
     runs: BTreeSet<RunId>,
+    /// Ends that are told once more later.
+    told_again: BTreeSet<Seq>,
     /// Calls that change something and were begun after the first checkpoint.
     calls: BTreeSet<CallId>,
 }
@@ -146,6 +148,7 @@ impl Kept {
         Some(Self {
             first,
             from,
+            told_again: survey.told_again(first.1),
             runs: runs.map(|point| point.row.run.clone()).collect(),
             calls: survey
                 .begun_after(first.1)
@@ -161,7 +164,8 @@ impl Kept {
         }
         match &row.what {
             What::Elsewhere => true,
-            What::Opened | What::Attempt { redefines: true } | What::Closed => {
+            What::Closed if self.told_again.contains(&row.seq) => false,
+            What::Opened | What::Attempt { tells: true } | What::Closed => {
                 self.runs.contains(&row.run)
             }
             What::Checkpoint(_) => row.seq >= self.first.1,

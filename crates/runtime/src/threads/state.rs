@@ -2,17 +2,21 @@
 //! needed, since a change says what kind of channel it is for.
 
 use rustagents_core::{
+    ask::Ask,
     ids::{Branch, ThreadId},
     journal::{Journal, JournalError, Record, Select, Seq, kind},
     log::ThreadLog,
 };
 use rustagents_graph::{
-    GraphState, State,
-    record::{Checkpoint, Snapshot},
-    state::{ChannelName, Delta},
+    GraphState, Reducer, State,
+    record::{Checkpoint, Snapshot, Task},
+    state::{ChannelName, ChannelSpec, Delta},
 };
 
+use serde_json::Value;
+
 use super::{ThreadsError, known, root, survey::Survey};
+use crate::{program::Program, runs::Runtime, view::ThreadView};
 
 /// How many records are read at a time.
 const PAGE: usize = 200;
@@ -30,11 +34,112 @@ pub async fn state_at(
     known(journal, thread).await?;
     let survey = Survey::of(journal, thread).await?;
     let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
-    let reached = survey.points().map(|point| point.mark.number);
-    let reached = reached.chain(survey.snapshots().map(|(of, ..)| of)).max();
-    let number = checkpoint.or(reached).unwrap_or_default();
+    let number = checkpoint.unwrap_or_else(|| reached(&survey));
     let snapshot = snapshot(journal, thread, &survey, &log, number).await?;
     Ok(snapshot.state)
+}
+
+/// A state, and what was left to do.
+#[derive(Clone, Debug)]
+pub struct StateAt {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The number of the checkpoint; 0 is before the first one.
+    pub checkpoint: u64,
+    /// The committed state as JSON: an object of channels, messages in full. The
+    /// recorded writes of finished tasks are not in it before their step is done.
+    pub state: Value,
+    /// The tasks that were next.
+    pub next: Vec<Task>,
+    /// The questions that wait for an answer; none at an earlier checkpoint.
+    pub asks: Vec<Ask>,
+}
+
+/// How a thread stood at one of its checkpoints; without a number, how it stands.
+/// Channels that were never written are left out, since no plan is read.
+///
+/// # Errors
+/// As [`state_at`]; [`ThreadsError::UnknownCheckpoint`].
+pub async fn whole_at(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    checkpoint: Option<u64>,
+) -> Result<StateAt, ThreadsError> {
+    stood(journal, thread, checkpoint, |deltas| {
+        let specs = deltas.iter().map(|(channel, delta)| {
+            let reducer = match delta {
+                Delta::Append(_) => Reducer::Append,
+                Delta::Messages(_) => Reducer::Messages,
+                _ => Reducer::Overwrite,
+            };
+            ChannelSpec::new(channel.clone(), reducer)
+        });
+        State::empty(&specs.collect::<Vec<_>>())
+    })
+    .await
+}
+
+impl Runtime {
+    /// How a thread stood at one of its checkpoints; without a number, how it stands.
+    /// The state has the channels of `program`, null where nothing was written.
+    ///
+    /// # Errors
+    /// As [`whole_at`].
+    pub async fn state(
+        &self,
+        program: &Program,
+        thread: &ThreadId,
+        checkpoint: Option<u64>,
+    ) -> Result<StateAt, ThreadsError> {
+        let empty = |_: &[_]| program.graph().empty_state();
+        stood(self.journal(), thread, checkpoint, empty).await
+    }
+}
+
+/// How a thread stood, in the state that `empty` makes for its changes.
+async fn stood(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    checkpoint: Option<u64>,
+    empty: impl FnOnce(&[(ChannelName, Delta)]) -> State,
+) -> Result<StateAt, ThreadsError> {
+    known(journal, thread).await?;
+    let survey = Survey::of(journal, thread).await?;
+    let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
+    let last = reached(&survey);
+    let number = checkpoint.unwrap_or(last);
+    if checkpoint.is_some_and(|number| number != last) {
+        survey.point(thread, number)?;
+    }
+    let deltas = snapshot(journal, thread, &survey, &log, number)
+        .await?
+        .state;
+    let mut state = empty(&deltas);
+    apply(&mut state, &log, &deltas)?;
+    let mut points = survey.points();
+    let next = match points.find(|point| point.mark.number == number) {
+        Some(point) => {
+            let record = record(journal, thread, point.row.seq).await?;
+            let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+            checkpoint.pending.next
+        }
+        None => Vec::new(),
+    };
+    let view = ThreadView::of(thread, log)?.filter(|_| number == last);
+    Ok(StateAt {
+        thread: thread.clone(),
+        checkpoint: number,
+        state: state.to_json(),
+        next,
+        asks: view.map_or_else(Vec::new, |view| view.pending().cloned().collect()),
+    })
+}
+
+/// The last checkpoint that the thread reached.
+fn reached(survey: &Survey) -> u64 {
+    let reached = survey.points().map(|point| point.mark.number);
+    let reached = reached.chain(survey.snapshots().map(|(of, ..)| of)).max();
+    reached.unwrap_or_default()
 }
 
 /// The snapshot of the state at checkpoint `number`; 0 is before the first one.

@@ -1,6 +1,6 @@
 //! What stands where in a thread: one pass over its records, without their bodies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustagents_agent::call::IntentBody;
 use rustagents_core::{
@@ -12,7 +12,7 @@ use rustagents_graph::{
     record::{Checkpoint, Snapshot, Source},
 };
 
-use super::root;
+use super::{ThreadsError, root};
 use crate::record::RunAttempt;
 
 /// How many records are read at a time.
@@ -40,8 +40,12 @@ pub(super) struct Row {
 pub(super) enum What {
     /// It opens its run.
     Opened,
-    /// It begins a try, perhaps with another definition.
-    Attempt { redefines: bool },
+    /// It begins a try.
+    Attempt {
+        /// It says something of the run that holds from there on: another definition,
+        /// other limits, or that the run is open again.
+        tells: bool,
+    },
     /// It closes its run.
     Closed,
     /// A checkpoint on the root chain.
@@ -63,8 +67,8 @@ pub(super) enum What {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) number: u64,
-    /// It is the input of a run.
-    pub(super) is_input: bool,
+    /// It is the first one of a run.
+    pub(super) begins: bool,
     /// Nothing runs next.
     pub(super) is_last: bool,
 }
@@ -144,6 +148,29 @@ impl Survey {
         later.max_by_key(|(of, _, seq)| (*of, *seq))
     }
 
+    /// The checkpoint `number` of `thread`.
+    ///
+    /// # Errors
+    /// [`ThreadsError::UnknownCheckpoint`].
+    pub(super) fn point(
+        &self,
+        thread: &ThreadId,
+        checkpoint: u64,
+    ) -> Result<Point<'_>, ThreadsError> {
+        let mut points = self.points();
+        let found = points.find(|point| point.mark.number == checkpoint);
+        found.ok_or_else(|| {
+            let number = |point: Point<'_>| point.mark.number;
+            let first = self.points().next().map(number);
+            let last = self.points().next_back().map(number);
+            ThreadsError::UnknownCheckpoint {
+                thread: thread.clone(),
+                checkpoint,
+                known: first.zip(last),
+            }
+        })
+    }
+
     /// Where the run was opened.
     pub(super) fn opened(&self, run: &RunId) -> Option<&Row> {
         let mut rows = self.rows.iter();
@@ -151,7 +178,7 @@ impl Survey {
     }
 
     /// Where a thread ends that goes up to `point`: at the end of its run, if
-    /// nothing of the run follows.
+    /// nothing of the run follows, or if the run was over then.
     pub(super) fn cut(&self, point: Point<'_>) -> Seq {
         let behind = self.rows.iter().filter(|row| row.seq > point.row.seq);
         let mut telling = behind.filter(|row| {
@@ -162,12 +189,40 @@ impl Survey {
         });
         match telling.next() {
             Some(next)
-                if point.mark.is_last && next.what == What::Closed && next.run == point.row.run =>
+                if next.what == What::Closed
+                    && next.run == point.row.run
+                    && (point.mark.is_last || self.is_over_at(point)) =>
             {
                 next.seq
             }
             _ => point.row.seq,
         }
+    }
+
+    /// Whether the run of `point` had ended before it: somebody changed the state.
+    fn is_over_at(&self, point: Point<'_>) -> bool {
+        let before = self.rows.iter().filter(|row| row.seq < point.row.seq);
+        let own = before.filter(|row| row.run == point.row.run);
+        let mut telling = own.filter(|row| matches!(row.what, What::Closed | What::Attempt { .. }));
+        telling
+            .next_back()
+            .is_some_and(|row| row.what == What::Closed)
+    }
+
+    /// The ends of runs that are told once more behind changes of the state, none of
+    /// which stands at `first` or later.
+    pub(super) fn told_again(&self, first: Seq) -> BTreeSet<Seq> {
+        let mut open: BTreeMap<&RunId, Seq> = BTreeMap::new();
+        let mut again = BTreeSet::new();
+        for row in &self.rows {
+            match row.what {
+                What::Closed => again.extend(open.insert(&row.run, row.seq)),
+                What::Attempt { .. } => drop(open.remove(&row.run)),
+                What::Checkpoint(_) if row.seq >= first => drop(open.remove(&row.run)),
+                _ => {}
+            }
+        }
+        again
     }
 
     /// The calls that change something and were begun after `seq`, each once.
@@ -212,7 +267,7 @@ fn what(record: &Record) -> Result<What, JournalError> {
     } else if record.is(kind::RUN_ATTEMPT) {
         let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
         What::Attempt {
-            redefines: attempt.definition.is_some(),
+            tells: attempt.definition.is_some() || attempt.limits.is_some() || attempt.retries,
         }
     } else if record.is(kind::RUN_CLOSED) {
         What::Closed
@@ -220,7 +275,7 @@ fn what(record: &Record) -> Result<What, JournalError> {
         let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
         What::Checkpoint(Mark {
             number: checkpoint.checkpoint,
-            is_input: checkpoint.source == Source::Input,
+            begins: matches!(checkpoint.source, Source::Input | Source::Fork),
             is_last: checkpoint.pending.next.is_empty(),
         })
     } else if record.is(kind::SNAPSHOT) {

@@ -7,7 +7,7 @@ use rustagents_core::{
     journal::{Journal, Owner, Record, kind},
 };
 use rustagents_runtime::{
-    Status, ThreadView, inspect,
+    StateEdit, Status, ThreadView, inspect,
     threads::{Fork, Keep, Pruned, fork, state_at},
     view::Phase,
 };
@@ -192,6 +192,9 @@ enum Act {
     DeleteEarlier(usize),
     /// The last run goes, of both.
     DeleteLast,
+    /// Back by so many checkpoints.
+    Rewind(u64),
+    Update(u8),
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -204,6 +207,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => (1_u64..6).prop_map(Act::Prune),
         1 => (0_usize..9).prop_map(Act::DeleteEarlier),
         1 => Just(Act::DeleteLast),
+        3 => (0_u64..5).prop_map(Act::Rewind),
+        2 => (0_u8..9).prop_map(Act::Update),
     ];
     proptest::collection::vec(act, 1..16)
 }
@@ -235,6 +240,22 @@ async fn act(bench: &Bench, act: &Act, prunes: bool) -> bool {
             let run = runs(bench).await.pop().unwrap();
             return bench.live().delete_run(&name("t"), &run).await.is_ok();
         }
+        Act::Rewind(back) if view.is_some() => {
+            let last = bench.checkpoints("t").await.pop().unwrap_or_default();
+            let rewound = bench.go_back("t", last.saturating_sub(*back)).await;
+            if let Err(error) = rewound {
+                let code = error.code().as_str();
+                assert!(["RAG0414", "RAG0416"].contains(&code), "{error}");
+                return false;
+            }
+        }
+        Act::Update(note) if view.is_some() => {
+            let edit = StateEdit {
+                set: vec![("note".into(), json!(note)), ("list".into(), json!(note))],
+                ..StateEdit::default()
+            };
+            bench.update("t", vec![edit]).await.unwrap();
+        }
         _ => {}
     }
     if bench.records().await > 0 {
@@ -245,7 +266,7 @@ async fn act(bench: &Bench, act: &Act, prunes: bool) -> bool {
 
 /// The runs that have a checkpoint, in order.
 async fn runs(bench: &Bench) -> Vec<RunId> {
-    let moments = inspect::history(&*bench.journal, &name("t"), 1_000).await;
+    let moments = inspect::history(&*bench.journal, &name("t"), 1_000, None).await;
     let mut runs: Vec<_> = moments.unwrap().into_iter().map(|m| m.run).collect();
     runs.dedup();
     runs

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rustagents_core::{Code, journal::Journal};
+use rustagents_core::journal::Journal;
 use rustagents_runtime::{ThreadView, threads};
 
-use super::{name, store_of};
+use super::{at, name, store_of};
 use crate::{
     arguments::{Copy, Fork},
     failure::Failure,
@@ -17,12 +17,9 @@ pub(super) async fn fork(
     given: &Fork,
     output: &Output,
 ) -> Result<(), Failure> {
-    let (thread, checkpoint) = match given.from.rsplit_once('@') {
-        Some((thread, number)) => (thread, Some(parse(&given.from, number)?)),
-        None => (given.from.as_str(), None),
-    };
+    let (from, checkpoint) = at(&given.from)?;
     let fork = threads::Fork {
-        from: name(thread)?,
+        from,
         to: name(&given.to)?,
         checkpoint,
         repeats: given.yes,
@@ -42,14 +39,6 @@ pub(super) async fn copy(
         repeats: false,
     };
     perform(journal, &fork, output).await
-}
-
-fn parse(given: &str, number: &str) -> Result<u64, Failure> {
-    number.parse().map_err(|_| {
-        let message = format!("`{given}` is not THREAD@CHECKPOINT");
-        Failure::new(Code::Usage, message)
-            .hint("a checkpoint is a number, as `rag threads history` shows it")
-    })
 }
 
 async fn perform(

@@ -1,0 +1,112 @@
+//! Going on with a run that ended without success.
+
+use rustagents_core::{
+    budget::{BudgetExceeded, Limits, Resource},
+    ids::ThreadId,
+    scope::Halt,
+};
+
+use super::{Another, RunError, Runtime, Watch};
+use crate::{
+    answers::Answers,
+    ledger,
+    program::Program,
+    report::{Report, Status},
+    view::{Phase, ThreadView},
+};
+
+/// How a run goes on that had ended.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What the run may consume from now on; what it consumed counts.
+    pub limits: Limits,
+}
+
+impl Runtime {
+    /// Reopens the last run of a thread, which failed, was stopped by a policy or
+    /// reached a limit, and drives it. Finished tasks of the step that ended it are
+    /// answered from their records; its other tasks run again. An agent keeps its
+    /// messages and asks its model once more.
+    ///
+    /// Questions that nobody had answered are void until the run waits for them
+    /// again. [`Durability::None`](rustagents_core::recorder::Durability::None)
+    /// counts as `Exit`, as for a resume.
+    ///
+    /// # Errors
+    /// [`RunError`], and nothing is written: the run stands otherwise
+    /// ([`RunError::Stands`], [`RunError::Suspended`], [`RunError::Unfinished`]), or
+    /// would stop at a limit before its first step.
+    pub async fn retry(
+        &self,
+        program: &Program,
+        retry: Retry,
+        watch: Watch,
+    ) -> Result<Report, RunError> {
+        let thread = &retry.thread;
+        self.wait_until_free(thread).await?;
+        self.check_retry(program, &self.known(thread).await?, &retry, &watch)?;
+        let claim = self.claim(thread).await?;
+        let view = self.known(thread).await?;
+        self.check_retry(program, &view, &retry, &watch)?;
+        let again = Another {
+            answers: &Answers::default(),
+            limits: retry.limits,
+            retries: true,
+        };
+        self.go_on(program, &view, &claim, again, watch).await
+    }
+
+    fn check_retry(
+        &self,
+        program: &Program,
+        view: &ThreadView,
+        retry: &Retry,
+        watch: &Watch,
+    ) -> Result<(), RunError> {
+        refuse_success(view)?;
+        let at = self.check_compatible(program, view, watch)?;
+        let limit = program.graph().recursion_limit();
+        if at.step >= limit {
+            return Err(RunError::RecursionLimit { limit });
+        }
+        let spent = ledger::spent(view.log(), &view.run)?;
+        let limit = retry.limits.steps;
+        if spent.steps >= limit {
+            let resource = Resource::Steps;
+            return Err(Halt::Budget(BudgetExceeded { resource, limit }).into());
+        }
+        Ok(())
+    }
+}
+
+/// Refuses what has nothing to be tried again.
+fn refuse_success(view: &ThreadView) -> Result<(), RunError> {
+    let thread = view.thread.clone();
+    let closed = match &view.phase {
+        Phase::Closed(closed) => closed,
+        Phase::Suspended => {
+            return Err(RunError::Suspended {
+                report: Box::new(view.report()),
+            });
+        }
+        Phase::Open => return Err(RunError::Unfinished { thread }),
+    };
+    let hint = match closed.status {
+        Status::Failed | Status::Interrupted | Status::BudgetExceeded => return Ok(()),
+        Status::Completed => format!(
+            "give it a new input with `rag run --thread`, or go back with `rag threads rewind \
+             {thread}@CHECKPOINT`"
+        ),
+        _ => format!("go back with `rag threads rewind {thread}@CHECKPOINT`"),
+    };
+    Err(RunError::Stands {
+        stands: format!(
+            "is {}, so there is nothing to retry",
+            closed.status.as_str()
+        ),
+        thread,
+        hint,
+    })
+}

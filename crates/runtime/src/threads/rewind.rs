@@ -1,0 +1,226 @@
+//! Goes back to an earlier checkpoint of a thread. Records are only added.
+
+use rustagents_core::{
+    budget::{Budget, Spent},
+    ids::{CallId, NodeName, RunId, ThreadId},
+    journal::{Claim, Journal, JournalError, kind},
+    scope::{RunShared, Scope, Write},
+};
+use rustagents_graph::{
+    Position,
+    record::{Checkpoint, Snapshot},
+};
+use serde_json::Value;
+
+use super::{
+    ThreadsError,
+    error::Again,
+    fork::repeated,
+    known, state,
+    survey::{Point, Survey},
+};
+use crate::{
+    ledger,
+    program::Program,
+    record::{RunClosed, RunOpened, Target},
+    runs::{RunError, Runtime, Watch, refuse_doubt},
+    view::{Phase, ThreadView},
+};
+
+/// Where a thread goes back to.
+#[derive(Clone, Debug)]
+pub struct Rewind {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The checkpoint.
+    pub checkpoint: u64,
+    /// Where the plan of the new run comes from; from where that of the checkpoint's
+    /// run did, unless given.
+    pub target: Option<Target>,
+    /// Whether calls that change something may come to be made again.
+    pub repeats: bool,
+}
+
+/// What going back came to.
+#[derive(Clone, Debug)]
+pub struct Rewound {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The new run.
+    pub run: RunId,
+    /// The checkpoint to which the thread went back.
+    pub from: u64,
+    /// The checkpoint with the same state at which the new run begins.
+    pub checkpoint: u64,
+    /// The run that was given up for it, where one was not over.
+    pub cancelled: Option<RunId>,
+    /// The calls that change something and stood behind the checkpoint, each with
+    /// its tool: they may be made once more.
+    pub repeats: Vec<(CallId, String)>,
+    /// What calls of the run that was given up had started, in the calls' own words:
+    /// it may still be at work.
+    pub started: Vec<(CallId, Value)>,
+    /// The nodes that a resume runs. None: the new run is over, and the thread takes
+    /// a new input.
+    pub next: Vec<NodeName>,
+}
+
+/// What going back needs to know of a thread.
+struct Past {
+    view: ThreadView,
+    opened: RunOpened,
+    checkpoint: Checkpoint,
+    state: Snapshot,
+    repeats: Vec<(CallId, String)>,
+}
+
+impl Runtime {
+    /// Goes back to a checkpoint of a thread: gives up its last run, where that is
+    /// not over, and opens another one with the state and the tasks of the
+    /// checkpoint. All that followed it runs anew, once the thread is resumed.
+    ///
+    /// # Errors
+    /// [`RunError`], and nothing is written: [`ThreadsError::WouldRepeat`] if calls
+    /// that change something stand behind the checkpoint and [`Rewind::repeats`] does
+    /// not say so; [`RunError::InDoubt`] if one of the last run may have taken effect;
+    /// [`ThreadsError::UnknownCheckpoint`]; [`RunError::Stands`] where the thread is
+    /// there already; a pending node is not in the program; somebody drives the thread.
+    pub async fn rewind(&self, program: &Program, rewind: Rewind) -> Result<Rewound, RunError> {
+        let thread = &rewind.thread;
+        self.wait_until_free(thread).await?;
+        let past = self.past(&rewind).await?;
+        self.turned(program, &rewind, &past, &Claim::new(0, ()))?;
+        let claim = self.claim(thread).await?;
+        let past = self.past(&rewind).await?;
+        let (scope, at, write) = self.turned(program, &rewind, &past, &claim)?;
+        scope.append(write).await?;
+        let is_open = !matches!(past.view.phase, Phase::Closed(_));
+        Ok(Rewound {
+            run: scope.run().run.clone(),
+            from: rewind.checkpoint,
+            checkpoint: at.checkpoint,
+            started: if is_open {
+                past.view.started()?
+            } else {
+                Vec::new()
+            },
+            cancelled: is_open.then_some(past.view.run),
+            repeats: past.repeats,
+            next: at.tasks().iter().map(|task| task.node.clone()).collect(),
+            thread: rewind.thread,
+        })
+    }
+
+    async fn past(&self, rewind: &Rewind) -> Result<Past, RunError> {
+        let (journal, thread) = (self.journal(), &rewind.thread);
+        let view = self.known(thread).await?;
+        let survey = Survey::of(journal, thread).await?;
+        let point = survey.point(thread, rewind.checkpoint)?;
+        if !matches!(view.phase, Phase::Closed(_)) {
+            refuse_doubt(&view, view.in_doubt()?)?;
+        }
+        refuse_the_end(&view, &survey, point)?;
+        let cut = survey.cut(point);
+        let repeats = repeated(&survey, thread, cut, rewind.repeats, Again::Rewind)?;
+        let snapshot = state::snapshot(journal, thread, &survey, view.log(), rewind.checkpoint);
+        let state = snapshot.await?;
+        let record = state::record(journal, thread, point.row.seq).await?;
+        let opened = opening(journal, thread, &survey, point).await?;
+        Ok(Past {
+            checkpoint: record.decode(kind::CHECKPOINT)?,
+            opened: opened.unwrap_or_else(|| view.opened.clone()),
+            view,
+            state,
+            repeats,
+        })
+    }
+
+    /// What is to be written, by whom, and where the graph stands then.
+    fn turned(
+        &self,
+        program: &Program,
+        rewind: &Rewind,
+        past: &Past,
+        claim: &Claim,
+    ) -> Result<(Scope, Position, Write), RunError> {
+        let (view, graph) = (&past.view, program.graph());
+        let opened = RunOpened {
+            target: rewind
+                .target
+                .clone()
+                .unwrap_or_else(|| past.opened.target.clone()),
+            definition: program.definition().digest(),
+            ..past.opened.clone()
+        };
+        let scope = Scope::root(RunShared {
+            run: self.fresh_run(),
+            input: opened.input.clone(),
+            log: view.log().clone(),
+            budget: Budget::resumed(opened.limits, Spent::default()),
+            ..self.shared(view.thread.clone(), claim, Watch::default())
+        });
+        let at = graph.position(&scope)?;
+        let find = &mut |id: &_| view.log().message(id);
+        let then = graph.position_at(past.checkpoint.clone(), &past.state.state, find)?;
+        let mut write = Write::new();
+        if !matches!(view.phase, Phase::Closed(_)) {
+            let closed = RunClosed::cancelled(ledger::spent(view.log(), &view.run)?);
+            write.commit_of(view.run.clone(), view.attempts, kind::RUN_CLOSED, &closed);
+        }
+        write.content(program.definition().content());
+        write.commit(kind::RUN_OPENED, &opened);
+        let at = graph.rewind(&scope, &at, then, &mut write)?;
+        if at.tasks().is_empty() {
+            let conversation = program.conversation();
+            let output = conversation.and_then(|channel| at.state.last_answer(channel));
+            write.commit(kind::RUN_CLOSED, &RunClosed::idle(output));
+        }
+        Ok((scope, at, write))
+    }
+}
+
+/// What opened the run of a checkpoint; `None` where that is not recorded any more.
+///
+/// # Errors
+/// [`ThreadsError::UnknownCheckpoint`], and what the journal says.
+pub async fn opened_at(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    checkpoint: u64,
+) -> Result<Option<RunOpened>, ThreadsError> {
+    known(journal, thread).await?;
+    let survey = Survey::of(journal, thread).await?;
+    let point = survey.point(thread, checkpoint)?;
+    Ok(opening(journal, thread, &survey, point).await?)
+}
+
+async fn opening(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    survey: &Survey,
+    point: Point<'_>,
+) -> Result<Option<RunOpened>, JournalError> {
+    let Some(row) = survey.opened(&point.row.run) else {
+        return Ok(None);
+    };
+    let record = state::record(journal, thread, row.seq).await?;
+    record.decode(kind::RUN_OPENED).map(Some)
+}
+
+/// Refuses to go where the thread stands already, with nothing left to do.
+fn refuse_the_end(view: &ThreadView, survey: &Survey, point: Point<'_>) -> Result<(), RunError> {
+    let last = survey.points().next_back();
+    let is_there = last.is_some_and(|last| last.row.seq == point.row.seq);
+    if !(is_there && point.mark.is_last && matches!(view.phase, Phase::Closed(_))) {
+        return Ok(());
+    }
+    let thread = &view.thread;
+    Err(RunError::Stands {
+        stands: format!("is over, and stands at checkpoint {}", point.mark.number),
+        thread: thread.clone(),
+        hint: format!(
+            "name an earlier checkpoint, as `rag threads history {thread}` shows them, or give \
+             it a new input"
+        ),
+    })
+}
