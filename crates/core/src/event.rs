@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -138,6 +139,13 @@ pub enum Event {
         /// at the latest.
         is_durable: bool,
     },
+    /// The attempt is over.
+    RunEnded {
+        /// How.
+        how: RunEnd,
+        /// What went wrong, in one line.
+        message: Option<String>,
+    },
     /// An event of the agent inside a task.
     Agent {
         /// The task; empty for an agent that stands alone.
@@ -145,6 +153,39 @@ pub enum Event {
         /// What happened.
         event: AgentEvent,
     },
+}
+
+/// How an attempt at a run is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunEnd {
+    /// Nothing is left to do.
+    Completed,
+    /// It waits for people.
+    Suspended,
+    /// A policy stopped it.
+    Interrupted,
+    /// It failed.
+    Failed,
+    /// A limit is reached.
+    Exhausted,
+    /// It was cancelled, or stopped at a boundary; a later attempt goes on.
+    Stopped,
+}
+
+impl RunEnd {
+    /// The stable name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Suspended => "suspended",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::Exhausted => "exhausted",
+            Self::Stopped => "stopped",
+        }
+    }
 }
 
 /// What happens inside an agent.

@@ -10,6 +10,7 @@ use foldhash::HashMap;
 use rustagents_core::{
     ask::Ask,
     budget::BudgetExceeded,
+    event::{Event, RunEnd},
     ids::NodeName,
     journal::{JournalError, kind},
     scope::{Halt, Scope, Write},
@@ -454,8 +455,32 @@ impl<S: GraphState> Graph<S> {
         position: Position<S>,
         frame: &dyn Frame<S>,
     ) -> Result<GraphEnd<S>, Halt> {
-        Driver::new(&self.0, scope).drive(position, frame).await
+        let end = Driver::new(&self.0, scope).drive(position, frame).await;
+        if scope.namespace().is_root() {
+            scope.emit(|| ended(&end));
+        }
+        end
     }
+}
+
+/// What watchers are told of the end of an attempt.
+fn ended<S: GraphState>(end: &Result<GraphEnd<S>, Halt>) -> Event {
+    let (how, message) = match end {
+        Ok(end) => match &end.outcome {
+            Outcome::Completed => (RunEnd::Completed, None),
+            Outcome::Suspended(_) => (RunEnd::Suspended, None),
+            Outcome::Interrupted { reason, .. } => (RunEnd::Interrupted, Some(reason.clone())),
+            Outcome::Failed { failure, .. } => (RunEnd::Failed, Some(failure.message.clone())),
+            Outcome::RecursionLimit { limit } => {
+                let message = format!("the recursion limit of {limit} steps is reached");
+                (RunEnd::Exhausted, Some(message))
+            }
+            Outcome::Budget(exceeded) => (RunEnd::Exhausted, Some(exceeded.to_string())),
+        },
+        Err(halt @ (Halt::Cancelled | Halt::Drained)) => (RunEnd::Stopped, Some(halt.to_string())),
+        Err(halt) => (RunEnd::Failed, Some(halt.to_string())),
+    };
+    Event::RunEnded { how, message }
 }
 
 /// Why a run was not opened.

@@ -4,7 +4,7 @@
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
 //! run), [`view`] (a thread as its log tells it), [`answers`] (what a person may
 //! say, checked before anything is written), [`runs`] (start and resume) and
-//! [`report`], [`stream`] (watching a run), [`inspect`] (listings and histories),
+//! [`report`], [`stream`] (watching a run), [`status`] (put together from events), [`inspect`] (listings and histories),
 //! [`threads`] (what is done with whole threads: fork, delete, prune, count, check,
 //! export and import), and [`graphs`] (graphs of one's own, without a plan).
 //!
@@ -24,6 +24,7 @@ pub mod program;
 pub mod record;
 pub mod report;
 pub mod runs;
+pub mod status;
 pub mod stream;
 pub mod threads;
 pub mod view;

@@ -12,6 +12,7 @@ use rustagents_core::{
 use rustagents_graph::{
     END, Frameless, Graph, GraphBuilder, NodeOutput, Outcome, Reducer, TaskContext, Update, Writes,
 };
+use rustagents_runtime::status::{ExecutionStatus, GraphHealth, GraphRunStatus};
 use rustagents_runtime::stream::{Stream, StreamBody, StreamMode, StreamPart, TaskDid};
 use rustagents_store::MemoryJournal;
 use rustagents_testkit::drive;
@@ -179,4 +180,37 @@ async fn what_only_some_want_is_not_heard_by_others() {
     let costly = |event: &&String| event.starts_with("StateCommitted");
     assert_eq!(heard.iter().filter(costly).count(), 0);
     drop(stream);
+}
+
+#[tokio::test]
+async fn a_status_and_the_nodes_health_are_put_together_from_events() {
+    let put_together = Arc::new(std::sync::Mutex::new((
+        GraphRunStatus::default(),
+        GraphHealth::default(),
+        0_u64,
+    )));
+    let listener = Arc::clone(&put_together);
+    let events = Events::listen(move |event| {
+        let mut both = listener.lock().unwrap();
+        let offset = both.2;
+        // Each event comes twice.
+        for _ in 0..2 {
+            both.0.apply(offset, 1_000 + offset, event);
+            both.1.apply(offset, event);
+        }
+        both.2 += 1;
+    });
+    run(&graph(), events).await;
+    let (status, health, heard) = put_together.lock().unwrap().clone();
+    assert_eq!(status.status, ExecutionStatus::Completed);
+    assert_eq!((status.checkpoint, status.steps), (Some(3), 2));
+    assert_eq!(status.active.len(), 0);
+    assert_eq!(status.offset, Some(heard - 1));
+    assert_eq!(status.ended_ms, Some(1_000 + heard - 1));
+    let counts: Vec<_> = health
+        .nodes
+        .iter()
+        .map(|(node, health)| (node.as_str(), health.started, health.completed))
+        .collect();
+    assert_eq!(counts, [("in", 1, 1), ("say", 1, 1), ("sub", 1, 1)]);
 }

@@ -23,6 +23,10 @@ pub(super) fn line(event: &Event) -> String {
             "checkpoint.saved",
             json!({ "checkpoint": checkpoint, "durable": is_durable }),
         ),
+        Event::RunEnded { how, message } => (
+            "run.ended",
+            json!({ "how": how.as_str(), "message": message }),
+        ),
         Event::Agent { task, event } => {
             let (name, mut body) = agent(event);
             if let Value::Object(fields) = &mut body {

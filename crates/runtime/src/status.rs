@@ -1,0 +1,202 @@
+//! How runs stand and how their nodes fare, put together from events: a projection,
+//! never what anything depends on.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use rustagents_core::event::{Event, RunEnd};
+use serde::{Deserialize, Serialize};
+
+/// The version of the projections' form.
+pub const VERSION: u32 = 1;
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ExecutionStatus {
+    /// Nothing was heard of it.
+    #[default]
+    Pending,
+    /// It is being driven.
+    Running,
+    /// It waits for people.
+    Waiting,
+    /// A policy stopped it.
+    Interrupted,
+    /// It was stopped, and a later attempt goes on.
+    Stopped,
+    /// It is done.
+    Completed,
+    /// It failed.
+    Failed,
+}
+
+/// A run, as its events tell it.
+///
+/// ```
+/// use rustagents_core::event::{Event, RunEnd};
+/// use rustagents_runtime::status::{ExecutionStatus, GraphRunStatus};
+///
+/// let mut status = GraphRunStatus::default();
+/// let end = Event::RunEnded { how: RunEnd::Completed, message: None };
+/// status.apply(7, 1_000, &end);
+/// status.apply(7, 2_000, &end);
+/// assert_eq!(status.status, ExecutionStatus::Completed);
+/// assert_eq!((status.offset, status.ended_ms), (Some(7), Some(1_000)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphRunStatus {
+    /// The thread.
+    pub thread: Option<String>,
+    /// Which attempt, from 1.
+    pub attempt: u32,
+    /// How it stands.
+    pub status: ExecutionStatus,
+    /// The last checkpoint of the run's own chain.
+    pub checkpoint: Option<u64>,
+    /// How many supersteps the attempt has done.
+    pub steps: u64,
+    /// The tasks at work.
+    pub active: BTreeSet<String>,
+    /// The questions that it waits for, by their ids.
+    pub asks: BTreeSet<String>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// Milliseconds since the Unix epoch of the first event.
+    pub started_ms: Option<u64>,
+    /// Of the last event.
+    pub updated_ms: Option<u64>,
+    /// Of the end.
+    pub ended_ms: Option<u64>,
+    /// The offset of the last event that it knows of.
+    pub offset: Option<u64>,
+}
+
+impl GraphRunStatus {
+    /// Takes an event of the run. One that it knows of already, by its offset,
+    /// changes nothing.
+    pub fn apply(&mut self, offset: u64, at_ms: u64, event: &Event) {
+        if self.offset.is_some_and(|known| offset <= known) {
+            return;
+        }
+        self.offset = Some(offset);
+        self.started_ms.get_or_insert(at_ms);
+        self.updated_ms = Some(at_ms);
+        match event {
+            Event::RunStarted { thread, attempt } => {
+                *self = Self {
+                    thread: Some(thread.to_string()),
+                    attempt: *attempt,
+                    status: ExecutionStatus::Running,
+                    checkpoint: self.checkpoint,
+                    started_ms: self.started_ms,
+                    updated_ms: self.updated_ms,
+                    offset: self.offset,
+                    ..Self::default()
+                };
+            }
+            Event::NodeStarted { task, .. } => {
+                self.active.insert(task.to_string());
+            }
+            Event::NodeCompleted { task, .. } | Event::NodeFailed { task, .. } => {
+                self.active.remove(task.as_str());
+            }
+            Event::NodeSuspended { task, asks, .. } => {
+                self.active.remove(task.as_str());
+                self.asks.extend(asks.iter().map(|ask| ask.id.to_string()));
+            }
+            Event::CheckpointSaved {
+                namespace,
+                checkpoint,
+                ..
+            } if namespace.is_root() => {
+                self.checkpoint = Some(*checkpoint);
+                self.steps += 1;
+            }
+            Event::RunEnded { how, message } => self.end(*how, message.clone(), at_ms),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, how: RunEnd, message: Option<String>, at_ms: u64) {
+        self.status = match how {
+            RunEnd::Completed => ExecutionStatus::Completed,
+            RunEnd::Suspended => ExecutionStatus::Waiting,
+            RunEnd::Interrupted => ExecutionStatus::Interrupted,
+            RunEnd::Stopped => ExecutionStatus::Stopped,
+            _ => ExecutionStatus::Failed,
+        };
+        self.active.clear();
+        self.error = message;
+        self.ended_ms = Some(at_ms);
+    }
+}
+
+/// How a node fares, over all runs whose events were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeHealth {
+    /// How often it began.
+    pub started: u64,
+    /// How often it ended well.
+    pub completed: u64,
+    /// How often its last try failed.
+    pub failed: u64,
+    /// How often it was tried again.
+    pub retried: u64,
+    /// How often it waited for people.
+    pub suspended: u64,
+    /// How often the output of an earlier task was taken instead.
+    pub cached: u64,
+    /// How long all that ended well took.
+    pub total: Duration,
+    /// How long the longest of them took.
+    pub longest: Duration,
+}
+
+impl NodeHealth {
+    /// How long a task that ended well took on average; `None` if none did.
+    pub fn mean(&self) -> Option<Duration> {
+        let completed = u32::try_from(self.completed).unwrap_or(u32::MAX);
+        self.total.checked_div(completed)
+    }
+}
+
+/// How the nodes of a graph fare.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphHealth {
+    /// Each node.
+    pub nodes: BTreeMap<String, NodeHealth>,
+    /// The offset of the last event that it knows of.
+    pub offset: Option<u64>,
+}
+
+impl GraphHealth {
+    /// Takes an event. One that it knows of already, by its offset, changes nothing.
+    pub fn apply(&mut self, offset: u64, event: &Event) {
+        if self.offset.is_some_and(|known| offset <= known) {
+            return;
+        }
+        self.offset = Some(offset);
+        match event {
+            Event::NodeStarted { node, .. } => self.node(node.as_str()).started += 1,
+            Event::NodeCompleted { node, took, .. } => {
+                let health = self.node(node.as_str());
+                health.completed += 1;
+                health.total += *took;
+                health.longest = health.longest.max(*took);
+            }
+            Event::NodeFailed { node, .. } => self.node(node.as_str()).failed += 1,
+            Event::NodeRetried { node, .. } => self.node(node.as_str()).retried += 1,
+            Event::NodeSuspended { node, .. } => self.node(node.as_str()).suspended += 1,
+            Event::NodeCached { node, .. } => self.node(node.as_str()).cached += 1,
+            _ => {}
+        }
+    }
+
+    fn node(&mut self, name: &str) -> &mut NodeHealth {
+        self.nodes.entry(name.to_owned()).or_default()
+    }
+}
