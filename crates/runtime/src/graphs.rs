@@ -250,8 +250,7 @@ impl GraphRunner {
         match resumed {
             Resumed::Waits => self.waiting(graph, &thread).await,
             Resumed::GoesOn(answers) => {
-                let limits = limits(&view)?;
-                self.go_on(graph, &view, &claim, &answers, limits, false)
+                self.go_on(graph, &view, &claim, &answers, view.limits, false)
                     .await
             }
         }
@@ -337,7 +336,7 @@ impl GraphRunner {
             attempt,
             definition: changed.then_some(definition.digest),
             retries,
-            limits: Some(limits).filter(|_| retries && limits != view.opened.limits),
+            limits: Some(limits).filter(|limits| *limits != view.limits),
         };
         let mut write = Write::new();
         for (id, answer) in answers.iter() {
@@ -357,6 +356,7 @@ impl GraphRunner {
             Ok(RunShared {
                 run: view.run.clone(),
                 attempt,
+                retried: if retries { attempt } else { view.retried },
                 input: view.opened.input.clone(),
                 budget: Budget::resumed(limits, spent),
                 log,
@@ -423,10 +423,9 @@ impl GraphRunner {
 
     async fn known(&self, thread: &ThreadId) -> Result<ThreadView, GraphRunError> {
         let view = ThreadView::load(&*self.journal, thread).await?;
-        let view = view.ok_or_else(|| GraphRunError::UnknownThread {
+        view.ok_or_else(|| GraphRunError::UnknownThread {
             thread: thread.clone(),
-        })?;
-        Ok(doubt::without_void(view)?)
+        })
     }
 }
 
@@ -477,21 +476,8 @@ fn started(scope: &Scope) {
     scope.emit(|| Event::RunStarted { thread, attempt });
 }
 
-/// What a run may consume, as its last attempt says.
-fn limits(view: &ThreadView) -> Result<Limits, JournalError> {
-    let mut limits = view.opened.limits;
-    let records = view.log().records().iter();
-    let own = records.filter(|record| record.run == view.run && record.is(kind::RUN_ATTEMPT));
-    for record in own {
-        let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
-        limits = attempt.limits.unwrap_or(limits);
-    }
-    Ok(limits)
-}
-
 fn refuse_unfinished(view: Option<ThreadView>) -> Result<(), GraphRunError> {
     let Some(view) = view else { return Ok(()) };
-    let view = doubt::without_void(view)?;
     match view.phase {
         Phase::Suspended => Err(GraphRunError::waits(&view)),
         Phase::Open => Err(GraphRunError::Unfinished {

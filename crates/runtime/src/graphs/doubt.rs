@@ -1,4 +1,4 @@
-//! What of a run nobody would hear any more, and what must not be forgotten.
+//! Effects that must be neither forgotten nor repeated.
 
 use std::collections::BTreeMap;
 
@@ -8,48 +8,8 @@ use rustagents_core::{
     ids::{Branch, FactKey, Namespace},
     journal::{JournalError, Record, kind},
 };
-use rustagents_graph::record::{Checkpoint, Pending};
 
 use crate::view::ThreadView;
-
-/// The view without questions of tasks that are not pending any more.
-pub(super) fn without_void(mut view: ThreadView) -> Result<ThreadView, JournalError> {
-    let Some(pending) = pending(&view)? else {
-        return Ok(view);
-    };
-    let asks = std::mem::take(&mut view.asks).into_iter();
-    let heard = asks.filter(|(ask, answer)| {
-        let record = view.log().fact(&Branch::main(), &ask.key());
-        let namespace = record.map(|record| &record.chain.namespace);
-        let asker = match namespace {
-            Some(namespace) if !namespace.is_root() => namespace.as_str(),
-            _ => ask.id.as_str(),
-        };
-        answer.is_some() || has_task(&pending, asker)
-    });
-    view.asks = heard.collect();
-    Ok(view)
-}
-
-/// What is left to do in the run.
-fn pending(view: &ThreadView) -> Result<Option<Pending>, JournalError> {
-    let mut commits = view.log().commits(&Branch::main(), &Namespace::root());
-    let last = commits.rfind(|record| record.is(kind::CHECKPOINT));
-    let last = last.map(|record| record.decode::<Checkpoint>(kind::CHECKPOINT));
-    Ok(last.transpose()?.map(|checkpoint| checkpoint.pending))
-}
-
-/// Whether `name` is that of a pending task, or of something inside one.
-fn has_task(pending: &Pending, name: &str) -> bool {
-    let mut tasks = pending.next.iter().chain(&pending.deferred);
-    tasks.any(|task| is_inside(name, task.task.as_str()))
-}
-
-/// Whether `name` is that of `task`, or of something inside it.
-pub(super) fn is_inside(name: &str, task: &str) -> bool {
-    let rest = name.strip_prefix(task);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
 
 /// An effect that may have happened, and where.
 pub(super) struct Doubted {
