@@ -15,6 +15,7 @@ mod crash;
 mod effects;
 mod growth;
 mod policies;
+mod simulate;
 mod snapshots;
 mod steps;
 mod subgraphs;
