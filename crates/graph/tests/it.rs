@@ -11,6 +11,7 @@
 mod asks;
 mod bench;
 mod builder;
+mod cases;
 mod crash;
 mod effects;
 mod growth;
