@@ -1,7 +1,9 @@
 //! Contract suites, event validators and fakes for tests.
 //!
 //! Reading order: [`contract`] (what every backend must pass), [`agreement`]
-//! (whether a journal does what a model does), [`batch`] (small ones, for a backend's own tests), [`drive`] (a machine on a journal),
+//! (whether a journal does what a model does), [`batch`] (small ones, for a backend's
+//! own tests), [`drive`] (a machine on a journal), [`trajectory`] (what a run of a
+//! graph did, recorded and asserted),
 //! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`simulate`] (chance, time and crashes from one
 //! seed), [`events`] (the
@@ -29,3 +31,4 @@ pub mod ids;
 pub mod model;
 pub mod simulate;
 pub mod tool;
+pub mod trajectory;
