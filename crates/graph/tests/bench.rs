@@ -33,7 +33,7 @@ pub(crate) struct Bench {
     events: Arc<Mutex<EventLog>>,
 }
 
-struct Closing;
+pub(crate) struct Closing;
 
 impl<S: GraphState> Frame<S> for Closing {
     fn close(&self, end: &GraphEnd<S>, write: &mut Write) {

@@ -11,11 +11,13 @@
 mod asks;
 mod bench;
 mod builder;
+mod cases;
 mod crash;
 mod effects;
 mod growth;
 mod map_reduce;
 mod policies;
+mod simulate;
 mod snapshots;
 mod steps;
 mod subgraphs;

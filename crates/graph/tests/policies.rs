@@ -95,6 +95,31 @@ async fn tries_are_bounded_and_only_for_what_may_help() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_panic_is_tried_again_in_a_step_as_in_its_node() {
+    for in_step in [false, true] {
+        let graph = builder()
+            .function("a", move |_, context: TaskContext| async move {
+                let tries = context.tries();
+                assert!(in_step || tries == 2, "on purpose");
+                let work = || async move {
+                    assert_eq!(tries, 2, "on purpose");
+                    Ok::<_, NodeError>(tries)
+                };
+                let done = context.step("work", work).await?;
+                Ok(NodeOutput::new().write("seen", Update::Value(json!(done))))
+            })
+            .spec("a", NodeSpec::new().retry(RetryPolicy::new()))
+            .start(["a"])
+            .finish("a")
+            .compile()
+            .unwrap();
+        let end = Bench::new().attempt(&graph).await.unwrap();
+        assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+        assert_eq!(seen(&end.state), [json!(2)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn tries_are_counted_across_crashes() {
     let spec = || NodeSpec::new().retry(RetryPolicy::new().tries(3));
     for write in 3..=4 {

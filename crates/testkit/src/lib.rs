@@ -1,9 +1,12 @@
 //! Contract suites, event validators and fakes for tests.
 //!
 //! Reading order: [`contract`] (what every backend must pass), [`agreement`]
-//! (whether a journal does what a model does), [`batch`] (small ones, for a backend's own tests), [`drive`] (a machine on a journal),
+//! (whether a journal does what a model does), [`batch`] (small ones, for a backend's
+//! own tests), [`drive`] (a machine on a journal), [`trajectory`] (what a run of a
+//! graph did, recorded and asserted),
 //! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
-//! journal with something in the way), [`events`] (the
+//! journal with something in the way), [`simulate`] (chance, time and crashes from one
+//! seed), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).
 //!
@@ -26,4 +29,6 @@ pub mod events;
 pub mod hooked;
 pub mod ids;
 pub mod model;
+pub mod simulate;
 pub mod tool;
+pub mod trajectory;

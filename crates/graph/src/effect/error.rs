@@ -1,7 +1,7 @@
 //! What a step, or its caller, did wrong.
 
 use rustagents_core::{
-    code::{Code, Coded},
+    code::{Class, Code, Coded},
     ids::TaskId,
 };
 
@@ -109,6 +109,14 @@ impl Coded for StepError {
                 Some("return a reference to what is kept elsewhere, not the whole".into())
             }
             _ => None,
+        }
+    }
+
+    /// As of a panic of the node itself, another try may help against one of a step.
+    fn class(&self) -> Class {
+        match self {
+            Self::Panicked { .. } => Class::Retryable,
+            _ => Class::Caller,
         }
     }
 }

@@ -1,0 +1,135 @@
+//! Random graphs through random storms: whatever goes wrong, a run ends as if
+//! nothing had, and nothing happens twice that must not.
+//!
+//! `RAG_SIMULATE_SEED=17` runs one seed and prints what happened in it;
+//! `RAG_SIMULATE_SEEDS=1000000` runs so many.
+
+mod build;
+mod plan;
+mod run;
+mod world;
+
+use std::collections::BTreeMap;
+
+use rustagents_testkit::simulate::Dice;
+
+use self::{
+    plan::Plan,
+    run::{Ending, Run},
+    world::Ledger,
+};
+
+/// How many seeds are run.
+const SEEDS: u64 = 2_000;
+
+/// On how many threads; each run is on one.
+const THREADS: usize = 2;
+
+/// Runs one seed, undisturbed and then disturbed, and says what differs.
+fn simulate(seed: u64) -> (Ledger, Result<(), String>) {
+    let mut dice = Dice::new(seed);
+    let plan = Plan::random(&mut dice);
+    let mut calm = Run::new(&plan, dice.split(), true);
+    let expected = match calm.end_calmly() {
+        Ok(expected) => expected,
+        // A graph without an end says nothing of storms.
+        Err(what) if what.contains("RecursionLimit") => return (calm.ledger(), Ok(())),
+        Err(what) => return (calm.ledger(), Err(format!("undisturbed, {what}"))),
+    };
+    let mut run = Run::new(&plan, dice.split(), false);
+    let ended = run.through_storms().and_then(|()| run.end_calmly());
+    let compared = ended.and_then(|ending| compare(&calm.ledger(), &expected, &run, &ending));
+    let told = compared.map_err(|what| format!("{what}\nplan: {plan:#?}"));
+    (run.ledger(), told)
+}
+
+fn compare(calm: &Ledger, expected: &Ending, run: &Run, ending: &Ending) -> Result<(), String> {
+    let ledger = run.ledger();
+    if let Some(violation) = ledger.violations.first() {
+        return Err(violation.clone());
+    }
+    same("the end", expected, ending)?;
+    let restored = run.restored().map_err(|halt| halt.to_string())?;
+    same("the state in the log", &ending.state, &restored)?;
+    if expected.outcome != "completed" {
+        // Whoever waits for an answer beside what fails may or may not get it before.
+        return Ok(());
+    }
+    same("the tasks", &names(&calm.begun), &names(&ledger.begun))?;
+    same("the steps", &names(&calm.steps), &names(&ledger.steps))?;
+    same("the payments", &calm.payments, &ledger.payments)
+}
+
+fn names(counts: &BTreeMap<String, u32>) -> Vec<&str> {
+    counts.keys().map(String::as_str).collect()
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, is: &T) -> Result<(), String> {
+    if expected == is {
+        return Ok(());
+    }
+    Err(format!(
+        "{what} differs:\nexpected {expected:?}\n   found {is:?}"
+    ))
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap())
+}
+
+/// Runs a seed and panics if it fails, with what happened.
+fn check(seed: u64) -> Ledger {
+    let (ledger, told) = simulate(seed);
+    if let Err(what) = told {
+        let trace = ledger.trace.join("\n");
+        panic!("seed {seed}: {what}\n{trace}\nRAG_SIMULATE_SEED={seed} runs it alone");
+    }
+    ledger
+}
+
+#[test]
+fn a_storm_changes_neither_the_end_nor_what_was_done() {
+    if let Some(seed) = number("RAG_SIMULATE_SEED") {
+        println!("{}", check(seed).trace.join("\n"));
+        return;
+    }
+    let seeds = number("RAG_SIMULATE_SEEDS").unwrap_or(SEEDS);
+    std::thread::scope(|scope| {
+        for first in 0..THREADS {
+            let seeds = (first as u64..seeds).step_by(THREADS);
+            scope.spawn(|| seeds.for_each(|seed| drop(check(seed))));
+        }
+    });
+}
+
+#[test]
+fn a_seed_gives_the_same_run() {
+    for seed in 0..40 {
+        assert_eq!(check(seed).trace, check(seed).trace, "seed {seed}");
+    }
+}
+
+#[test]
+fn storms_strike_in_every_way() {
+    let traces: Vec<String> = (0..300).flat_map(|seed| check(seed).trace).collect();
+    let times = |what: &str| traces.iter().filter(|line| line.contains(what)).count();
+    for (what, least) in [
+        ("its process was killed", 100),
+        ("stopped: the store", 20),
+        ("is durable", 20),
+        ("snapshot", 3),
+        ("the work was cancelled", 20),
+        ("stopped at a boundary", 10),
+        ("doubt/1 with Done", 10),
+        ("doubt/1 with Repeat", 10),
+        ("failed: chaos", 100),
+        ("panicked", 10),
+        ("took more than", 3),
+        ("failed: always", 20),
+        ("waits", 100),
+    ] {
+        let found = times(what);
+        assert!(found >= least, "{what}: {found} times");
+    }
+}

@@ -1,0 +1,468 @@
+//! Random graphs, as data: what is made of a seed before anything runs.
+
+use rustagents_testkit::simulate::Dice;
+
+/// How deep graphs lie in each other.
+const MAX_DEPTH: u32 = 2;
+
+/// The names of the counters of loops.
+pub(super) const LOOPS: [&str; 6] = ["loop0", "loop1", "loop2", "loop3", "loop4", "loop5"];
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    pub(super) name: String,
+    pub(super) nodes: Vec<NodePlan>,
+    pub(super) joins: Vec<(Vec<String>, String)>,
+    pub(super) start: Vec<String>,
+    /// The most tasks at the same time, of all and of a group.
+    pub(super) concurrency: usize,
+    pub(super) group: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct NodePlan {
+    pub(super) name: String,
+    pub(super) work: Work,
+    pub(super) way: Way,
+    pub(super) policy: Policy,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    Script(Script),
+    Shared(Plan),
+    Adapted(Plan),
+}
+
+/// What a node does, in order, and then writes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Script {
+    pub(super) acts: Vec<Act>,
+    pub(super) writes: Vec<&'static str>,
+    /// It always fails, once its acts are done.
+    pub(super) fails: bool,
+    /// Where it sends the graph around its own, one of these.
+    pub(super) parent: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    Wait,
+    Step,
+    Idempotent,
+    /// Several steps of one name at the same time.
+    Keyed(u64),
+    Once,
+    /// Several payments at the same time.
+    OnceKeyed(u64),
+    /// A step of work beside the node.
+    Spawned,
+    Ask,
+    AskTwice,
+    /// A payment in flight while the node asks.
+    OnceWhileAsking,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    Next(Vec<String>),
+    /// Back to `again` for some rounds, then on.
+    Loop {
+        counter: &'static str,
+        rounds: u64,
+        again: String,
+        on: String,
+    },
+    Routes(Vec<(String, String)>),
+    Commands(Vec<String>),
+    /// A command that sends up to so many arguments to a node.
+    Sends(String, u64),
+}
+
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that a builder can be told"
+)]
+#[derive(Clone, Debug, Default)]
+pub(super) struct Policy {
+    pub(super) deferred: bool,
+    pub(super) tries: Option<u32>,
+    pub(super) timed: bool,
+    pub(super) on_error: Option<String>,
+    pub(super) optional: bool,
+    pub(super) grouped: bool,
+    pub(super) ask_before: bool,
+    pub(super) ask_after: bool,
+    /// A failure of it that the plan does not know of would change the end.
+    pub(super) fragile: bool,
+}
+
+/// The first and the last node of a part.
+struct Ends {
+    entry: String,
+    exit: String,
+}
+
+struct Generator<'a> {
+    dice: &'a mut Dice,
+    plan: Plan,
+    depth: u32,
+    /// How many loops there are so far, over all depths.
+    loops: &'a mut usize,
+    fragile: bool,
+}
+
+impl Plan {
+    pub(super) fn random(dice: &mut Dice) -> Self {
+        let size = 1 + dice.below(9);
+        let mut plan = Self::sized(dice, size, 0, &mut 0, false).0;
+        if dice.chance(4) {
+            plan.write_bulk();
+        }
+        plan
+    }
+
+    /// Lets each node write so much that there will be snapshots.
+    fn write_bulk(&mut self) {
+        for node in &mut self.nodes {
+            match &mut node.work {
+                Work::Script(script) => script.writes.push("bulk"),
+                Work::Shared(plan) | Work::Adapted(plan) => plan.write_bulk(),
+            }
+        }
+    }
+
+    /// A plan of about so many nodes, and its last node.
+    fn sized(
+        dice: &mut Dice,
+        size: u64,
+        depth: u32,
+        loops: &mut usize,
+        fragile: bool,
+    ) -> (Self, String) {
+        let plan = Self {
+            name: format!("g{depth}"),
+            concurrency: *dice.pick(&[1, 2, 3, 64, 64]),
+            group: 1 + dice.index(2),
+            ..Self::default()
+        };
+        let mut generator = Generator {
+            dice,
+            plan,
+            depth,
+            loops,
+            fragile,
+        };
+        let ends = generator.part(size);
+        generator.plan.start.push(ends.entry);
+        if generator.dice.chance(15) {
+            let beside = generator.part(1);
+            generator.plan.start.push(beside.entry);
+        }
+        (generator.plan, ends.exit)
+    }
+}
+
+impl Generator<'_> {
+    fn part(&mut self, size: u64) -> Ends {
+        if size <= 1 {
+            return self.single();
+        }
+        let rest = size - 1;
+        match self.dice.below(13) {
+            2 | 3 => self.diamond(rest),
+            4 => self.fan(),
+            5 => self.looped(rest),
+            6 => self.chosen(rest, false),
+            7 => self.chosen(rest, true),
+            8 => self.deferred(rest),
+            10 if self.depth < MAX_DEPTH => self.child(rest),
+            9 => self.failing(),
+            _ => self.line(size),
+        }
+    }
+
+    fn single(&mut self) -> Ends {
+        let name = self.scripted();
+        Ends {
+            entry: name.clone(),
+            exit: name,
+        }
+    }
+
+    fn line(&mut self, size: u64) -> Ends {
+        let first = self.part(size / 2);
+        let second = self.part(size - size / 2);
+        self.link(&first.exit, &second.entry);
+        Ends {
+            entry: first.entry,
+            exit: second.exit,
+        }
+    }
+
+    /// Branches of any length that come together, by a join or by plain edges.
+    fn diamond(&mut self, rest: u64) -> Ends {
+        let entry = self.scripted();
+        let branches = 2 + self.dice.below(2);
+        let sizes = |dice: &mut Dice| 1 + dice.below(1 + rest / 2);
+        let parts: Vec<Ends> = (0..branches)
+            .map(|_| {
+                let size = sizes(self.dice);
+                self.part(size)
+            })
+            .collect();
+        let exit = self.scripted();
+        for part in &parts {
+            self.link(&entry, &part.entry);
+        }
+        if self.dice.chance(60) {
+            let sources = parts.into_iter().map(|part| part.exit).collect();
+            self.plan.joins.push((sources, exit.clone()));
+        } else {
+            for part in &parts {
+                self.link(&part.exit, &exit);
+            }
+        }
+        Ends { entry, exit }
+    }
+
+    /// A node that sends, one that is sent to, and one behind.
+    fn fan(&mut self) -> Ends {
+        let (worker, exit) = (self.scripted(), self.scripted());
+        self.link(&worker, &exit);
+        let most = 1 + self.dice.below(4);
+        let entry = self.node(Way::Sends(worker, most));
+        Ends { entry, exit }
+    }
+
+    fn looped(&mut self, rest: u64) -> Ends {
+        let Some(counter) = LOOPS.get(*self.loops) else {
+            return self.line(rest);
+        };
+        *self.loops += 1;
+        let body = self.part(rest);
+        let exit = self.scripted();
+        let rounds = 1 + self.dice.below(3);
+        let tail = self.node(Way::Loop {
+            counter,
+            rounds,
+            again: body.entry.clone(),
+            on: exit.clone(),
+        });
+        self.link(&body.exit, &tail);
+        Ends {
+            entry: body.entry,
+            exit,
+        }
+    }
+
+    /// A node that chooses one of two parts, by a route or by a command.
+    fn chosen(&mut self, rest: u64, commands: bool) -> Ends {
+        let (one, other) = (self.part(rest / 2), self.part(rest - rest / 2));
+        let exit = self.scripted();
+        self.link(&one.exit, &exit);
+        self.link(&other.exit, &exit);
+        let way = if commands {
+            Way::Commands(vec![one.entry, other.entry])
+        } else {
+            Way::Routes(vec![("0".into(), one.entry), ("1".into(), other.entry)])
+        };
+        let entry = self.node(way);
+        Ends { entry, exit }
+    }
+
+    /// A part, and beside it a node that waits until nothing else is left.
+    fn deferred(&mut self, rest: u64) -> Ends {
+        let (entry, side) = (self.scripted(), self.scripted());
+        let main = self.part(rest);
+        let exit = self.scripted();
+        self.at(&side).policy.deferred = true;
+        self.link(&entry, &side);
+        self.link(&entry, &main.entry);
+        self.link(&main.exit, &exit);
+        if self.dice.chance(50) {
+            self.link(&side, &exit);
+        }
+        Ends { entry, exit }
+    }
+
+    /// A graph inside this one, whose last node may say where this one goes on.
+    fn child(&mut self, rest: u64) -> Ends {
+        let fragile = self.fragile;
+        let (plan, last) = self.inside(rest.min(5), fragile);
+        if self.dice.chance(25) {
+            return self.leaping(plan, &last);
+        }
+        let name = self.held(plan);
+        if !self.fragile && self.dice.chance(30) {
+            self.at(&name).policy.tries = Some(3);
+        }
+        Ends {
+            entry: name.clone(),
+            exit: name,
+        }
+    }
+
+    fn inside(&mut self, size: u64, fragile: bool) -> (Plan, String) {
+        Plan::sized(self.dice, size, self.depth + 1, self.loops, fragile)
+    }
+
+    /// A child whose last node names where this graph goes on.
+    fn leaping(&mut self, mut plan: Plan, last: &str) -> Ends {
+        let (one, other) = (self.part(1), self.part(1));
+        let exit = self.scripted();
+        self.link(&one.exit, &exit);
+        self.link(&other.exit, &exit);
+        let targets = vec![one.entry, other.entry];
+        let last = plan.nodes.iter_mut().find(|node| node.name == last);
+        if let Some(NodePlan {
+            work: Work::Script(script),
+            ..
+        }) = last
+        {
+            script.parent.clone_from(&targets);
+        }
+        let name = self.held(plan);
+        self.at(&name).way = Way::Commands(targets);
+        Ends { entry: name, exit }
+    }
+
+    /// A node that holds `plan`.
+    fn held(&mut self, plan: Plan) -> String {
+        let work = if self.dice.chance(50) {
+            Work::Shared(plan)
+        } else {
+            Work::Adapted(plan)
+        };
+        let name = self.node(Way::Next(Vec::new()));
+        let node = self.at(&name);
+        node.work = work;
+        node.policy = Policy {
+            fragile: node.policy.fragile,
+            ..Policy::default()
+        };
+        name
+    }
+
+    /// A node, or a child, that always fails: its failure is handled, or counts for
+    /// nothing, or seldom is the end.
+    fn failing(&mut self) -> Ends {
+        let name = if self.depth < MAX_DEPTH && self.dice.chance(30) {
+            let (mut plan, last) = self.inside(2, true);
+            let last = plan.nodes.iter_mut().find(|node| node.name == last);
+            if let Some(NodePlan {
+                work: Work::Script(script),
+                ..
+            }) = last
+            {
+                script.fails = true;
+            }
+            self.held(plan)
+        } else {
+            let name = self.scripted();
+            if let Work::Script(script) = &mut self.at(&name).work {
+                script.fails = true;
+            }
+            name
+        };
+        let exit = self.scripted();
+        self.link(&name, &exit);
+        let tries = tries(self.dice, 50);
+        let end = self.dice.below(10);
+        let handler = (end < 5).then(|| self.scripted());
+        if let Some(handler) = &handler {
+            self.link(handler, &exit);
+        }
+        let policy = &mut self.at(&name).policy;
+        policy.fragile = true;
+        policy.timed = false;
+        policy.tries = tries;
+        policy.on_error = handler;
+        policy.optional = (5..9).contains(&end);
+        Ends { entry: name, exit }
+    }
+
+    fn scripted(&mut self) -> String {
+        self.node(Way::Next(Vec::new()))
+    }
+
+    fn node(&mut self, way: Way) -> String {
+        let name = format!("n{}", self.plan.nodes.len());
+        let node = NodePlan {
+            name: name.clone(),
+            work: Work::Script(self.script()),
+            way,
+            policy: self.policy(),
+        };
+        self.plan.nodes.push(node);
+        name
+    }
+
+    fn script(&mut self) -> Script {
+        let acts = (0..self.dice.below(4)).map(|_| self.act()).collect();
+        let writes = (0..=self.dice.below(3)).map(|_| self.channel());
+        Script {
+            acts,
+            writes: writes.collect(),
+            ..Script::default()
+        }
+    }
+
+    fn act(&mut self) -> Act {
+        let some = 1 + self.dice.below(3);
+        match self.dice.below(24) {
+            0..8 => Act::Wait,
+            8..11 => Act::Step,
+            11 => Act::Idempotent,
+            12..14 => Act::Keyed(some),
+            14..17 => Act::Once,
+            17..19 => Act::OnceKeyed(some),
+            19..21 => Act::Spawned,
+            21 => Act::Ask,
+            22 => Act::AskTwice,
+            _ => Act::OnceWhileAsking,
+        }
+    }
+
+    /// A channel to write to; seldom one that two tasks of a step may not write.
+    fn channel(&mut self) -> &'static str {
+        const SAFE: [&str; 11] = [
+            "log", "log", "set", "lo", "hi", "sum", "topic", "fold", "gate", "messages", "log",
+        ];
+        const RISKY: [&str; 4] = ["last", "flash", "log=", "log-"];
+        if self.dice.chance(2) {
+            return self.dice.pick::<&str>(&RISKY);
+        }
+        self.dice.pick::<&str>(&SAFE)
+    }
+
+    fn policy(&mut self) -> Policy {
+        let dice = &mut *self.dice;
+        Policy {
+            tries: tries(dice, 25),
+            timed: dice.chance(12) && !self.fragile,
+            grouped: dice.chance(20),
+            ask_before: dice.chance(3),
+            ask_after: dice.chance(3),
+            fragile: self.fragile,
+            ..Policy::default()
+        }
+    }
+
+    fn at(&mut self, name: &str) -> &mut NodePlan {
+        let nodes = self.plan.nodes.iter_mut();
+        nodes.into_iter().find(|node| node.name == name).unwrap()
+    }
+
+    fn link(&mut self, from: &str, to: &str) {
+        if let Way::Next(targets) = &mut self.at(from).way {
+            targets.push(to.to_owned());
+        }
+    }
+}
+
+/// Two tries or three, where there are more than one.
+fn tries(dice: &mut Dice, percent: u64) -> Option<u32> {
+    let tries = *dice.pick(&[2, 3]);
+    dice.chance(percent).then_some(tries)
+}
