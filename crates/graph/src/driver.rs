@@ -121,6 +121,9 @@ impl<'a, S: GraphState> Driver<'a, S> {
         if at.step >= limit {
             return Some(Outcome::RecursionLimit { limit });
         }
+        if let Err(exceeded) = self.scope.time_left() {
+            return Some(Outcome::Budget(exceeded));
+        }
         if !self.scope.namespace().is_root() {
             return None;
         }

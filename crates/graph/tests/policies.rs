@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use rustagents_core::{code::Class, event::Event, journal::kind, scope::Halt};
+use rustagents_core::{budget::Resource, code::Class, event::Event, journal::kind, scope::Halt};
 use rustagents_graph::{
     END, Failure, Graph, GraphBuilder, MemoryCache, NodeError, NodeOutput, NodeSpec, Outcome,
     Reducer, RetryPolicy, State, TaskContext, Timeout, Update,
@@ -550,4 +550,25 @@ async fn a_panic_before_the_nodes_first_await_is_its_failure() {
         .unwrap();
     let end = Bench::new().attempt(&graph).await.unwrap();
     assert_eq!(failure(&end), "a RAG0804: the node panicked");
+}
+
+#[tokio::test(start_paused = true)]
+async fn driven_time_is_looked_at_between_supersteps() {
+    let graph = builder()
+        .function("a", |_, _| async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            Ok(NodeOutput::new().write("seen", Update::Value(json!("a"))))
+        })
+        .start(["a"])
+        .edge("a", "a")
+        .compile()
+        .unwrap();
+    let mut bench = Bench::new();
+    bench.limits.driven = Duration::from_secs(25);
+    let end = bench.attempt(&graph).await.unwrap();
+    let Outcome::Budget(exceeded) = end.outcome else {
+        panic!("{:?}", end.outcome);
+    };
+    assert_eq!(exceeded.resource, Resource::DrivenTime);
+    assert_eq!(end.steps, 3, "the last boundary before it stands");
 }
