@@ -5,6 +5,7 @@ use rustagents_core::{
     ids::{AskId, ThreadId},
     journal::{Claim, kind},
     log::ThreadLog,
+    recorder::Durability,
     scope::{RunShared, Scope, Write},
 };
 use rustagents_graph::{END, Edit, Graph, GraphState, Position, record::Checkpoint};
@@ -18,6 +19,7 @@ use crate::{
     ledger,
     record::{RunClosed, RunSuspended},
     report::Status,
+    runs::Watch,
     view::{Phase, ThreadView},
 };
 
@@ -152,9 +154,7 @@ impl GraphRunner {
             run: self.runtime.fresh_run(),
             log,
             budget: Budget::resumed(self.limits, Spent::default()),
-            ..self
-                .runtime
-                .shared(thread.clone(), &claim, self.watch.clone())
+            ..self.runtime.shared(thread.clone(), &claim, self.recorded())
         });
         let at = graph.position(&scope)?;
         let mut write = Write::new();
@@ -186,8 +186,16 @@ impl GraphRunner {
             budget: Budget::resumed(limits(view)?, Spent::default()),
             ..self
                 .runtime
-                .shared(view.thread.clone(), claim, self.watch.clone())
+                .shared(view.thread.clone(), claim, self.recorded())
         }))
+    }
+
+    /// The watch for what nobody drives: it is durable before anybody hears of it.
+    fn recorded(&self) -> Watch {
+        Watch {
+            durability: Durability::Sync,
+            ..self.watch.clone()
+        }
     }
 }
 

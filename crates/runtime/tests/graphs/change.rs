@@ -196,3 +196,26 @@ async fn going_back_and_then_acting_as_a_node_branches_off() {
     assert_eq!(run.state.notes, ["left", "right", "2 notes"]);
     bench.is_whole().await;
 }
+
+#[tokio::test]
+async fn changes_are_recorded_whatever_the_durability() {
+    for durability in [Durability::Exit, Durability::Async, Durability::None] {
+        let bench = Bench::new();
+        let graph = bench.desk();
+        bench.open().await;
+        let watch = Watch {
+            durability,
+            ..Watch::default()
+        };
+        let runner = bench.runner().watched(watch);
+        let edit = Edit::as_node("left", note("left: by hand").unwrap());
+        let view = runner.update(&graph, "t", [edit]).await.unwrap();
+        assert_eq!(view.checkpoint, 2, "{durability:?}");
+        let view = runner.rewind(&graph, "t", 1).await.unwrap();
+        assert_eq!((view.status, view.checkpoint), (None, 3), "{durability:?}");
+        runner.cancel("t").await.unwrap();
+        let view = runner.state(&graph, "t").await.unwrap();
+        assert_eq!(view.status, Some(Status::Cancelled), "{durability:?}");
+        bench.is_whole().await;
+    }
+}
