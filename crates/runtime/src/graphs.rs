@@ -250,8 +250,7 @@ impl GraphRunner {
         match resumed {
             Resumed::Waits => self.waiting(graph, &thread).await,
             Resumed::GoesOn(answers) => {
-                let limits = limits(&view)?;
-                self.go_on(graph, &view, &claim, &answers, limits, false)
+                self.go_on(graph, &view, &claim, &answers, view.limits, false)
                     .await
             }
         }
@@ -337,7 +336,7 @@ impl GraphRunner {
             attempt,
             definition: changed.then_some(definition.digest),
             retries,
-            limits: Some(limits).filter(|_| retries && limits != view.opened.limits),
+            limits: Some(limits).filter(|limits| *limits != view.limits),
         };
         let mut write = Write::new();
         for (id, answer) in answers.iter() {
@@ -357,6 +356,7 @@ impl GraphRunner {
             Ok(RunShared {
                 run: view.run.clone(),
                 attempt,
+                retried: if retries { attempt } else { view.retried },
                 input: view.opened.input.clone(),
                 budget: Budget::resumed(limits, spent),
                 log,
@@ -475,18 +475,6 @@ fn definition<S: GraphState>(graph: &Graph<S>) -> Content {
 fn started(scope: &Scope) {
     let (thread, attempt) = (scope.run().thread.clone(), scope.run().attempt);
     scope.emit(|| Event::RunStarted { thread, attempt });
-}
-
-/// What a run may consume, as its last attempt says.
-fn limits(view: &ThreadView) -> Result<Limits, JournalError> {
-    let mut limits = view.opened.limits;
-    let records = view.log().records().iter();
-    let own = records.filter(|record| record.run == view.run && record.is(kind::RUN_ATTEMPT));
-    for record in own {
-        let attempt: RunAttempt = record.decode(kind::RUN_ATTEMPT)?;
-        limits = attempt.limits.unwrap_or(limits);
-    }
-    Ok(limits)
 }
 
 fn refuse_unfinished(view: Option<ThreadView>) -> Result<(), GraphRunError> {

@@ -1,6 +1,7 @@
 //! Graphs of one's own on a journal.
 
 mod change;
+mod inside;
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +27,8 @@ use rustagents_graph::{
     StepContext, TaskContext,
 };
 use rustagents_runtime::{
-    Decision, GraphRun, GraphRunError, GraphRunner, Status, Watch, threads::check::check,
+    Decision, GraphRun, GraphRunError, GraphRunner, Status, ThreadView, Watch,
+    threads::check::check,
 };
 use rustagents_store::{
     MemoryJournal,

@@ -13,7 +13,7 @@ use rustagents_graph::{END, Edit, Graph, GraphState, Position, record::Checkpoin
 use super::{
     GraphRunError, GraphRunner, GraphView,
     doubt::{self, doubted, is_inside},
-    limits, look,
+    look,
 };
 use crate::{
     ledger,
@@ -59,7 +59,7 @@ impl GraphRunner {
         self.known(&thread).await?;
         let claim = self.runtime.claim(&thread).await?;
         let view = self.known(&thread).await?;
-        let scope = self.writer(&view, &claim)?;
+        let scope = self.writer(&view, &claim);
         let at = graph.position(&scope)?;
         let edits = edits(&scope);
         let acts = edits.iter().any(|edit| edit.actor().is_some());
@@ -127,7 +127,7 @@ impl GraphRunner {
             return Ok(());
         }
         refuse_doubt(&view, |_| true)?;
-        let scope = self.writer(&view, &claim)?;
+        let scope = self.writer(&view, &claim);
         let mut write = Write::new();
         let closed = RunClosed::cancelled(ledger::spent(view.log(), &view.run)?);
         write.commit(kind::RUN_CLOSED, &closed);
@@ -178,16 +178,16 @@ impl GraphRunner {
     }
 
     /// The scope of a run that is changed from outside.
-    fn writer(&self, view: &ThreadView, claim: &Claim) -> Result<Scope, GraphRunError> {
-        Ok(Scope::root(RunShared {
+    fn writer(&self, view: &ThreadView, claim: &Claim) -> Scope {
+        Scope::root(RunShared {
             run: view.run.clone(),
             attempt: view.attempts,
             log: view.log().clone(),
-            budget: Budget::resumed(limits(view)?, Spent::default()),
+            budget: Budget::resumed(view.limits, Spent::default()),
             ..self
                 .runtime
                 .shared(view.thread.clone(), claim, self.recorded())
-        }))
+        })
     }
 
     /// The watch for what nobody drives: it is durable before anybody hears of it.
