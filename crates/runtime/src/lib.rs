@@ -13,6 +13,7 @@
 //! Invariant: this crate knows no concrete provider, tool or store.
 
 pub mod answers;
+mod doubt;
 pub mod graphs;
 #[cfg(doctest)]
 mod guide;

@@ -2,13 +2,16 @@
 
 use rustagents_core::{
     budget::{Budget, Spent},
-    ids::{AskId, ThreadId},
-    journal::{Claim, kind},
+    ids::{AskId, Branch, Namespace, ThreadId},
+    journal::{Claim, JournalError, Seq, kind},
     log::ThreadLog,
     recorder::Durability,
     scope::{RunShared, Scope, Write},
 };
-use rustagents_graph::{END, Edit, Graph, GraphState, Position, record::Checkpoint};
+use rustagents_graph::{
+    END, Edit, Graph, GraphState, Position,
+    record::{Checkpoint, Pending},
+};
 
 use super::{
     GraphRunError, GraphRunner, GraphView,
@@ -16,6 +19,7 @@ use super::{
     look,
 };
 use crate::{
+    doubt::Tasks,
     ledger,
     record::{RunClosed, RunSuspended},
     report::Status,
@@ -253,21 +257,33 @@ fn stands_as_before(view: &ThreadView, acts: bool, write: &mut Write) {
     }
 }
 
-/// Refuses to go back behind effects that must not be repeated. Those of an open run
-/// that were lost are among them.
+/// Where a checkpoint stands, and what is left to do there.
+fn standing(log: &ThreadLog, number: u64) -> Result<Option<(Seq, Pending)>, JournalError> {
+    let mut found = None;
+    let root = log.commits(&Branch::main(), &Namespace::root());
+    for record in root.filter(|record| record.is(kind::CHECKPOINT)) {
+        let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+        if checkpoint.checkpoint == number {
+            found = Some((record.seq, checkpoint.pending));
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses to go back behind effects that must not be repeated, or to tasks that had
+/// some before the checkpoint. Those of an open run that were lost are among them.
 fn refuse_repeats(
     view: &ThreadView,
     log: &ThreadLog,
     checkpoint: u64,
 ) -> Result<(), GraphRunError> {
+    let Some((at, pending)) = standing(log, checkpoint)? else {
+        return Ok(());
+    };
+    let tasks = Tasks::of(&pending);
     let mut effects = Vec::new();
-    let mut is_behind = false;
     for record in log.records() {
-        if record.is(kind::CHECKPOINT) && record.chain.namespace.is_root() {
-            let found: Checkpoint = record.decode(kind::CHECKPOINT)?;
-            is_behind |= found.checkpoint == checkpoint;
-        }
-        if is_behind {
+        if record.seq > at || tasks.hold(record.chain.namespace.as_str()) {
             effects.extend(doubt::effect(record)?);
         }
     }

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use rustagents_core::{
     ids::{Branch, CallId, RunId, ThreadId},
-    journal::{Journal, Seq},
+    journal::{Journal, Seq, kind},
     log::ThreadLog,
 };
+use rustagents_graph::record::Checkpoint;
 
 use super::{
     Removed, ThreadsError, known,
     rewrite::Rewrite,
+    state,
     survey::{Row, Survey, What},
 };
 use crate::{
@@ -45,7 +47,8 @@ struct Kept {
     runs: BTreeSet<RunId>,
     /// Ends that are told once more later.
     told_again: BTreeSet<Seq>,
-    /// Calls that change something and were begun after the first checkpoint.
+    /// Calls that change something and were begun after the first checkpoint, or by
+    /// tasks that are left to do there.
     calls: BTreeSet<CallId>,
 }
 
@@ -103,7 +106,14 @@ impl Plan {
         let view = ThreadView::of(thread, log.clone())?;
         let open = view.filter(|view| !matches!(view.phase, Phase::Closed(_)));
         let open = open.and_then(|view| survey.opened(&view.run).map(|row| row.seq));
-        let kept = Kept::of(&survey, keep, open);
+        let mut kept = Kept::of(&survey, keep, open);
+        if let Some(kept) = &mut kept {
+            let (_, at) = kept.first;
+            let first = state::record(journal, thread, at).await?;
+            let first: Checkpoint = first.decode(kind::CHECKPOINT)?;
+            let begun = survey.begun_since(at, &first.pending).into_iter();
+            kept.calls = begun.map(|(call, _)| call).collect();
+        }
         let rows = survey.rows.iter();
         let counted = rows.filter(|row| !matches!(row.what, What::Snapshot { .. }));
         let needless = kept
@@ -150,11 +160,7 @@ impl Kept {
             from,
             told_again: survey.told_again(first.1),
             runs: runs.map(|point| point.row.run.clone()).collect(),
-            calls: survey
-                .begun_after(first.1)
-                .into_iter()
-                .map(|(call, _)| call)
-                .collect(),
+            calls: BTreeSet::new(),
         })
     }
 

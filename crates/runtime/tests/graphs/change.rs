@@ -219,3 +219,43 @@ async fn changes_are_recorded_whatever_the_durability() {
         bench.is_whole().await;
     }
 }
+
+/// Charges, and asks what to do with the receipt.
+fn receipt(world: &World) -> Graph<Desk> {
+    let world = world.clone();
+    GraphBuilder::<Desk>::typed("till")
+        .function("charge", move |_, context: TaskContext| {
+            let world = world.clone();
+            async move {
+                let charge = |_: StepContext| async move {
+                    world.change("charged");
+                    Ok::<_, NodeError>("receipt".to_owned())
+                };
+                let receipt = context.step_once("charge", charge).await?;
+                context.ask("send it?").await?;
+                note(receipt)
+            }
+        })
+        .start(["charge"])
+        .finish("charge")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn what_a_task_did_before_an_update_would_be_repeated_by_going_back_to_it() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), receipt(&bench.world));
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let edit = Edit::new(Desk::update().topic("chairs"));
+    runner.update(&graph, "t", [edit]).await.unwrap();
+    let back = bench
+        .refuses("RAG0412", runner.rewind(&graph, "t", 2))
+        .await;
+    assert_eq!(
+        back.to_string(),
+        "going back in thread `t` could repeat step `charge:1.0/charge#1`"
+    );
+    runner.rewind_and_repeat(&graph, "t", 2).await.unwrap();
+    bench.is_whole().await;
+}
