@@ -33,7 +33,6 @@ use crate::{
     host::{SystemClock, UuidIds},
     ledger,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
-    report::Status,
     runs::{Runtime, Watch},
     view::{Phase, ThreadView},
 };
@@ -497,7 +496,7 @@ fn refuse_success(view: &ThreadView) -> Result<(), GraphRunError> {
             thread: view.thread.clone(),
         }),
         Phase::Closed(closed) => match closed.status {
-            Status::Failed | Status::Interrupted | Status::BudgetExceeded => Ok(()),
+            status if status.is_retried() => Ok(()),
             status => Err(GraphRunError::over(
                 view,
                 status,

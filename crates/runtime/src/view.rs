@@ -215,6 +215,15 @@ impl ThreadView {
         open.into_iter()
     }
 
+    /// Whether something of the run may be done again: it is not over, or a retry
+    /// reopens it.
+    pub(crate) fn goes_on(&self) -> bool {
+        match &self.phase {
+            Phase::Closed(closed) => closed.status.is_retried(),
+            _ => true,
+        }
+    }
+
     /// Whether nothing can be done before somebody answers.
     pub fn waits(&self) -> bool {
         let records = self.log.records().iter().rev();

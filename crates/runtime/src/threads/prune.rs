@@ -15,10 +15,7 @@ use super::{
     state,
     survey::{Row, Survey, What},
 };
-use crate::{
-    runs::Runtime,
-    view::{Phase, ThreadView},
-};
+use crate::{runs::Runtime, view::ThreadView};
 
 /// Which checkpoints stay. The last one always does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +39,7 @@ pub struct Pruned {
 struct Kept {
     /// The first checkpoint that stays, and its place.
     first: (u64, Seq),
-    /// From here on everything stays: the last run is not over.
+    /// From here on everything stays: the last run is not over, or can be reopened.
     from: Option<Seq>,
     runs: BTreeSet<RunId>,
     /// Ends that are told once more later.
@@ -55,7 +52,8 @@ struct Kept {
 impl Runtime {
     /// Takes out of a thread what stands before the checkpoints that are kept, and
     /// the inner records of runs that ended. The state at the first kept checkpoint
-    /// becomes a snapshot. A last run that did not end keeps everything of its own.
+    /// becomes a snapshot. A last run that did not end, or that
+    /// [`retry`](Self::retry) reopens, keeps everything of its own.
     ///
     /// # Errors
     /// What the journal says: somebody drives the thread, or there is none.
@@ -104,7 +102,7 @@ impl Plan {
         let survey = Survey::of(journal, thread).await?;
         let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
         let view = ThreadView::of(thread, log.clone())?;
-        let open = view.filter(|view| !matches!(view.phase, Phase::Closed(_)));
+        let open = view.filter(ThreadView::goes_on);
         let open = open.and_then(|view| survey.opened(&view.run).map(|row| row.seq));
         let mut kept = Kept::of(&survey, keep, open);
         if let Some(kept) = &mut kept {
