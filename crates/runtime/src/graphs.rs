@@ -2,12 +2,10 @@
 //!
 //! Reading order: [`GraphRunner`] (run, resume and retry), `graphs/look.rs` (how a
 //! thread stands, without a write), `graphs/change.rs` (updates, going back, giving
-//! up), `graphs/doubt.rs` (effects that must not be forgotten), `graphs/answers.rs`
-//! and `graphs/error.rs`.
+//! up), `graphs/answers.rs` and `graphs/error.rs`.
 
 mod answers;
 mod change;
-mod doubt;
 mod error;
 mod look;
 
@@ -422,10 +420,9 @@ impl GraphRunner {
 
     async fn known(&self, thread: &ThreadId) -> Result<ThreadView, GraphRunError> {
         let view = ThreadView::load(&*self.journal, thread).await?;
-        let view = view.ok_or_else(|| GraphRunError::UnknownThread {
+        view.ok_or_else(|| GraphRunError::UnknownThread {
             thread: thread.clone(),
-        })?;
-        Ok(doubt::without_void(view)?)
+        })
     }
 }
 
@@ -478,7 +475,6 @@ fn started(scope: &Scope) {
 
 fn refuse_unfinished(view: Option<ThreadView>) -> Result<(), GraphRunError> {
     let Some(view) = view else { return Ok(()) };
-    let view = doubt::without_void(view)?;
     match view.phase {
         Phase::Suspended => Err(GraphRunError::waits(&view)),
         Phase::Open => Err(GraphRunError::Unfinished {

@@ -6,7 +6,6 @@ mod update;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use rustagents_agent::call::IntentBody;
 use rustagents_core::{
     CancellationToken,
     ask::{Ask, Subject},
@@ -265,7 +264,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`RunError`], and nothing is written: somebody drives the run, or one of
-    /// its calls may have taken effect ([`RunError::InDoubt`]).
+    /// its calls or steps may have taken effect ([`RunError::InDoubt`]).
     pub async fn cancel(&self, thread: &ThreadId) -> Result<Report, RunError> {
         self.wait_until_free(thread).await?;
         if let Some(report) = given_up(&self.known(thread).await?)? {
@@ -546,15 +545,17 @@ fn given_up(view: &ThreadView) -> Result<Option<Report>, RunError> {
     refuse_doubt(view, view.in_doubt()?).map(|()| None)
 }
 
-/// Refuses what would make the calls of `intents` be forgotten.
-pub(crate) fn refuse_doubt(view: &ThreadView, intents: Vec<IntentBody>) -> Result<(), RunError> {
-    if intents.is_empty() {
+/// Refuses what would make `calls` be forgotten.
+pub(crate) fn refuse_doubt(
+    view: &ThreadView,
+    calls: Vec<(CallId, String)>,
+) -> Result<(), RunError> {
+    if calls.is_empty() {
         return Ok(());
     }
-    let calls = intents.into_iter().map(|intent| (intent.call, intent.tool));
     Err(RunError::InDoubt {
         report: Box::new(view.report()),
-        calls: calls.collect(),
+        calls,
     })
 }
 
@@ -647,12 +648,12 @@ pub enum RunError {
         /// The thread.
         thread: ThreadId,
     },
-    /// Calls of the run may have taken effect; it must be settled, not given up.
+    /// Calls or steps of the run may have taken effect; it must be settled, not given up.
     #[error("thread `{}` has a call in doubt: {}", report.thread, named(calls))]
     InDoubt {
         /// How the run stands.
         report: Box<Report>,
-        /// The calls, each with its tool.
+        /// The calls, each with its tool; that of a step is `step`.
         calls: Vec<(CallId, String)>,
     },
     /// The last run of the thread stands so that this cannot be done.

@@ -27,7 +27,7 @@ use rustagents_graph::{
     StepContext, TaskContext,
 };
 use rustagents_runtime::{
-    Decision, GraphRun, GraphRunError, GraphRunner, Status, ThreadView, Watch,
+    Decision, GraphRun, GraphRunError, GraphRunner, Runtime, Status, ThreadView, Watch,
     threads::check::check,
 };
 use rustagents_store::{

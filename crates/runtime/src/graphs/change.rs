@@ -13,13 +13,9 @@ use rustagents_graph::{
     record::{Checkpoint, Pending},
 };
 
-use super::{
-    GraphRunError, GraphRunner, GraphView,
-    doubt::{self, doubted, is_inside},
-    look,
-};
+use super::{GraphRunError, GraphRunner, GraphView, look};
 use crate::{
-    doubt::Tasks,
+    doubt::{self, Tasks},
     ledger,
     record::{RunClosed, RunSuspended},
     report::Status,
@@ -222,18 +218,15 @@ fn refuse_acting<S: GraphState>(
         actors.any(|actor| actor.as_str() == END || actor.as_str() == node)
     };
     let tasks = at.pending.next.iter().chain(&at.pending.deferred);
-    let replaced: Vec<_> = tasks.filter(|task| acts_as(task.node.as_str())).collect();
-    refuse_doubt(view, |namespace| {
-        let mut tasks = replaced.iter();
-        tasks.any(|task| is_inside(namespace, task.task.as_str()))
-    })
+    let replaced = Tasks::from_iter(tasks.filter(|task| acts_as(task.node.as_str())));
+    refuse_doubt(view, |namespace| replaced.hold(namespace))
 }
 
 /// Refuses to forget an effect at a place that `is_lost`.
 fn refuse_doubt(view: &ThreadView, is_lost: impl Fn(&str) -> bool) -> Result<(), GraphRunError> {
-    let doubted = doubted(view)?.into_iter();
+    let doubted = doubt::doubted(view)?.into_iter();
     let lost = doubted.filter(|doubted| is_lost(doubted.namespace.as_str()));
-    let effects: Vec<_> = lost.map(|doubted| doubted.effect).collect();
+    let effects: Vec<_> = lost.map(|doubted| doubted.to_string()).collect();
     if effects.is_empty() {
         return Ok(());
     }

@@ -259,3 +259,63 @@ async fn what_a_task_did_before_an_update_would_be_repeated_by_going_back_to_it(
     runner.rewind_and_repeat(&graph, "t", 2).await.unwrap();
     bench.is_whole().await;
 }
+
+/// A node that handles the failure of its charge, and one beside or behind it that
+/// asks.
+fn handling(world: &World, beside: bool) -> Graph<Desk> {
+    let world = world.clone();
+    let graph = GraphBuilder::<Desk>::typed("till")
+        .function("charge", move |_, context: TaskContext| {
+            let world = world.clone();
+            async move {
+                let charge = |_: StepContext| async move {
+                    world.change("charged");
+                    Err::<String, _>("the line dropped")
+                };
+                let receipt = context.step_once("charge", charge).await;
+                note(receipt.unwrap_or_else(|_| "ask the bank".into()))
+            }
+        })
+        .function("wait", |_, context: TaskContext| async move {
+            context.ask("go on?").await?;
+            note("went on")
+        })
+        .finish("wait");
+    let graph = if beside {
+        graph.start(["charge", "wait"]).finish("charge")
+    } else {
+        graph.start(["charge"]).edge("charge", "wait")
+    };
+    graph.compile().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_is_given_up_after_a_node_handled_what_may_have_happened() {
+    for beside in [false, true] {
+        let bench = Bench::new();
+        let graph = handling(&bench.world, beside);
+        let run = bench.runner().run(&graph, "t", Desk::update()).await;
+        assert_eq!(run.unwrap().asks().len(), 1);
+        bench.runner().cancel("t").await.unwrap();
+        bench.is_whole().await;
+    }
+}
+
+#[tokio::test]
+async fn a_runtime_gives_up_no_run_with_a_step_in_doubt() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), charging(&bench.world));
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    runner.retry(&graph, "t").await.unwrap();
+    let clock = Arc::new(bench.clock.clone());
+    let runtime = Runtime::new(Arc::clone(&bench.journal), clock, bench.ids.clone());
+    let before = bench.records().await;
+    let error = runtime.cancel(&ThreadId::new("t").unwrap()).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0412");
+    assert_eq!(
+        error.to_string(),
+        "thread `t` has a call in doubt: charge:1.0/charge#1 (step)"
+    );
+    assert_eq!(bench.records().await, before);
+}
