@@ -12,7 +12,7 @@ mod look;
 use std::{fmt, sync::Arc};
 
 use rustagents_core::{
-    ask::{Ask, Subject},
+    ask::Ask,
     budget::{Budget, Limits, Spent},
     canonical::Canonical,
     clock::Clock,
@@ -297,23 +297,13 @@ impl GraphRunner {
             ));
         }
         graph.restore(&self.reader(&view))?;
-        let waits = answers.is_empty() && view.waits() && !self.is_due(&view);
+        let waits = answers.is_empty() && view.waits() && !view.is_due(self.runtime.now_ms());
         let resumed = if waits {
             Resumed::Waits
         } else {
             Resumed::GoesOn(answers)
         };
         Ok((view, resumed))
-    }
-
-    /// Whether the time of a pending question is over.
-    fn is_due(&self, view: &ThreadView) -> bool {
-        let now = self.runtime.now_ms();
-        let due = |ask: &Ask| match ask.subject {
-            Subject::Interrupt { until_ms, .. } => until_ms.is_some_and(|until| until <= now),
-            _ => false,
-        };
-        view.pending().any(due)
     }
 
     /// Begins another attempt, together with the answers, and drives it.

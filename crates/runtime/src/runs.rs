@@ -206,7 +206,8 @@ impl Runtime {
     /// recorded, so that [`Durability::None`] counts as [`Durability::Exit`].
     ///
     /// A run that is closed, or still waits and was told nothing, is reported as
-    /// it is; nothing is written then.
+    /// it is; nothing is written then. A run does not wait any more once the time of
+    /// one of its questions is over.
     ///
     /// # Errors
     /// [`RunError`]; a resume that was refused has written nothing.
@@ -220,7 +221,7 @@ impl Runtime {
         self.wait_until_free(&thread).await?;
         let view = self.known(&thread).await?;
         let answers = Answers::resolve(&view, &resume.decisions)?;
-        if let Some(report) = settled(&view, &answers) {
+        if let Some(report) = self.settled(&view, &answers) {
             return Ok(report);
         }
         self.check_compatible(program, &view, &watch)?;
@@ -228,7 +229,7 @@ impl Runtime {
         let view = self.known(&thread).await?;
         let answers = Answers::resolve(&view, &resume.decisions)?;
         // Somebody else may have driven the run to its end before the claim.
-        if let Some(report) = settled(&view, &answers) {
+        if let Some(report) = self.settled(&view, &answers) {
             return Ok(report);
         }
         self.check_compatible(program, &view, &watch)?;
@@ -448,6 +449,13 @@ impl Runtime {
         Ok(())
     }
 
+    /// The report of a run that has nothing to do.
+    fn settled(&self, view: &ThreadView, answers: &Answers) -> Option<Report> {
+        let waits = view.waits() && !view.is_due(self.now_ms());
+        let idle = matches!(view.phase, Phase::Closed(_)) || waits;
+        (answers.is_empty() && idle).then(|| view.report())
+    }
+
     /// Whether what is pending still has its node and its tool.
     fn check_compatible(
         &self,
@@ -529,12 +537,6 @@ fn difference(program: &Program, ask: &Ask) -> Option<String> {
         let (then, now) = (call.effect.as_str(), now.as_str());
         format!("the effect of `{}` was `{then}` and is `{now}`", call.tool)
     })
-}
-
-/// The report of a run that has nothing to do.
-fn settled(view: &ThreadView, answers: &Answers) -> Option<Report> {
-    let idle = matches!(view.phase, Phase::Closed(_)) || view.waits();
-    (answers.is_empty() && idle).then(|| view.report())
 }
 
 /// The report of a run that is over; refuses one that must not be given up.

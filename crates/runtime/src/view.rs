@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rustagents_agent::call::CallRecords;
 use rustagents_core::{
-    ask::{Answer, Ask},
+    ask::{Answer, Ask, Subject},
     budget::Limits,
     digest::Digest,
     ids::{AskId, Branch, CallId, FactKey, Namespace, RunId, ThreadId},
@@ -220,7 +220,17 @@ impl ThreadView {
         }
     }
 
-    /// Whether nothing can be done before somebody answers.
+    /// Whether the time of a pending question is over at `now_ms`, in milliseconds
+    /// since the Unix epoch: its task finds that out once it runs again.
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        self.pending().any(|ask| match ask.subject {
+            Subject::Interrupt { until_ms, .. } => until_ms.is_some_and(|until| until <= now_ms),
+            _ => false,
+        })
+    }
+
+    /// Whether nothing can be done before somebody answers, or before a question
+    /// [`is_due`](Self::is_due).
     pub fn waits(&self) -> bool {
         let records = self.log.records().iter().rev();
         let mut since = records.take_while(|record| !record.is(kind::RUN_SUSPENDED));
