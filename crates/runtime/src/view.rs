@@ -99,6 +99,17 @@ impl Asked<'_> {
     }
 }
 
+/// How the last run stands.
+fn phase(log: &ThreadLog) -> Result<Phase, JournalError> {
+    let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
+    let mut commits = log.commits(&Branch::main(), &Namespace::root());
+    Ok(match commits.rfind(told) {
+        Some(last) if last.is(kind::RUN_CLOSED) => Phase::Closed(last.decode(kind::RUN_CLOSED)?),
+        Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
+        _ => Phase::Open,
+    })
+}
+
 impl ThreadView {
     /// Reads a thread; `None` if no run was ever opened on it.
     ///
@@ -174,14 +185,7 @@ impl ThreadView {
                 asks.push((ask, answer));
             }
         }
-        let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
-        let phase = match log.commits(&branch, &root).rfind(told) {
-            Some(last) if last.is(kind::RUN_CLOSED) => {
-                Phase::Closed(last.decode(kind::RUN_CLOSED)?)
-            }
-            Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
-            _ => Phase::Open,
-        };
+        let phase = phase(&log)?;
         let (thread, attempts) = (thread.clone(), attempts.unwrap_or(1));
         Ok(Some(Self {
             thread,

@@ -218,7 +218,7 @@ fn refuse_acting<S: GraphState>(
         actors.any(|actor| actor.as_str() == END || actor.as_str() == node)
     };
     let tasks = at.pending.next.iter().chain(&at.pending.deferred);
-    let replaced = Tasks::from_iter(tasks.filter(|task| acts_as(task.node.as_str())));
+    let replaced: Tasks<'_> = tasks.filter(|task| acts_as(task.node.as_str())).collect();
     refuse_doubt(view, |namespace| replaced.hold(namespace))
 }
 

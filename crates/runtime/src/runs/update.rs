@@ -159,7 +159,7 @@ fn refuse_acting(view: &ThreadView, at: &Position, edits: &[StateEdit]) -> Resul
         actors.any(|actor| actor == END || actor == node.as_str())
     };
     let tasks = at.pending.next.iter().chain(&at.pending.deferred);
-    let replaced = Tasks::from_iter(tasks.filter(|task| acts_as(&task.node)));
+    let replaced: Tasks<'_> = tasks.filter(|task| acts_as(&task.node)).collect();
     let doubted = doubt::doubted(view)?.into_iter();
     let lost = doubted.filter(|doubted| replaced.hold(doubted.namespace.as_str()));
     refuse_doubt(view, lost.map(Doubted::into_call).collect())
