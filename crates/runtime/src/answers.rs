@@ -1,5 +1,7 @@
 //! What a person may say to a suspended run, checked before anything is written.
 
+use std::collections::{HashMap, HashSet};
+
 use rustagents_core::{
     ask::{Answer, Ask, Subject},
     code::{Code, Coded},
@@ -63,10 +65,12 @@ impl Answers {
     /// # Errors
     /// [`AnswerError`] for the first that matches none, or not as it is.
     pub fn resolve(view: &ThreadView, decisions: &[Decision]) -> Result<Self, AnswerError> {
-        let mut answers: Vec<(AskId, Answer)> = Vec::new();
+        let named = Named::of(view);
+        let mut answers = Vec::new();
+        let mut seen = HashSet::new();
         for decision in decisions {
-            let ask = find(view, decision)?;
-            if answers.iter().any(|(id, _)| *id == ask.id) {
+            let ask = named.find(decision)?;
+            if !seen.insert(&ask.id) {
                 return Err(AnswerError::Already {
                     name: decision.name().to_owned(),
                 });
@@ -154,38 +158,52 @@ impl Decision {
     }
 }
 
-fn is_named(ask: &Ask, name: &str) -> bool {
-    ask.id.as_str() == name
-        || ask
-            .call()
-            .is_some_and(|subject| subject.call.as_str() == name)
+/// The questions of a run by their names: each one's id, and the call that it is
+/// about.
+struct Named<'v> {
+    view: &'v ThreadView,
+    asks: HashMap<&'v str, Vec<&'v (Ask, Option<Answer>)>>,
 }
 
-fn find<'v>(view: &'v ThreadView, decision: &Decision) -> Result<&'v Ask, AnswerError> {
-    let name = decision.name();
-    let named = || view.asks.iter().filter(|(ask, _)| is_named(ask, name));
-    let pending = || {
-        named()
-            .filter(|(_, answer)| answer.is_none())
-            .map(|(ask, _)| ask)
-    };
-    if let Some(ask) = pending().find(|ask| decision.suits(&ask.subject)) {
-        return Ok(ask);
+impl<'v> Named<'v> {
+    fn of(view: &'v ThreadView) -> Self {
+        let mut asks: HashMap<_, Vec<_>> = HashMap::new();
+        for asked in &view.asks {
+            let (id, call) = (asked.0.id.as_str(), asked.0.call());
+            let call = call.map(|subject| subject.call.as_str());
+            for name in call.filter(|call| *call != id).into_iter().chain([id]) {
+                asks.entry(name).or_default().push(asked);
+            }
+        }
+        Self { view, asks }
     }
-    if named().any(|(ask, answer)| answer.is_some() && decision.suits(&ask.subject)) {
-        return Err(AnswerError::Already {
-            name: name.to_owned(),
-        });
-    }
-    match pending().next() {
-        Some(ask) => Err(AnswerError::Kind {
-            name: name.to_owned(),
-            takes: takes(&ask.subject),
-        }),
-        None => Err(AnswerError::Unknown {
-            name: name.to_owned(),
-            pending: view.pending().map(label).collect(),
-        }),
+
+    fn find(&self, decision: &Decision) -> Result<&'v Ask, AnswerError> {
+        let name = decision.name();
+        let named = || self.asks.get(name).into_iter().flatten();
+        let pending = || {
+            named()
+                .filter(|(_, answer)| answer.is_none())
+                .map(|(ask, _)| ask)
+        };
+        if let Some(ask) = pending().find(|ask| decision.suits(&ask.subject)) {
+            return Ok(ask);
+        }
+        if named().any(|(ask, answer)| answer.is_some() && decision.suits(&ask.subject)) {
+            return Err(AnswerError::Already {
+                name: name.to_owned(),
+            });
+        }
+        match pending().next() {
+            Some(ask) => Err(AnswerError::Kind {
+                name: name.to_owned(),
+                takes: takes(&ask.subject),
+            }),
+            None => Err(AnswerError::Unknown {
+                name: name.to_owned(),
+                pending: self.view.pending().map(label).collect(),
+            }),
+        }
     }
 }
 

@@ -2,19 +2,17 @@
 //!
 //! Reading order: [`GraphRunner`] (run, resume and retry), `graphs/look.rs` (how a
 //! thread stands, without a write), `graphs/change.rs` (updates, going back, giving
-//! up), `graphs/doubt.rs` (effects that must not be forgotten), `graphs/answers.rs`
-//! and `graphs/error.rs`.
+//! up), `graphs/answers.rs` and `graphs/error.rs`.
 
 mod answers;
 mod change;
-mod doubt;
 mod error;
 mod look;
 
 use std::{fmt, sync::Arc};
 
 use rustagents_core::{
-    ask::{Ask, Subject},
+    ask::Ask,
     budget::{Budget, Limits, Spent},
     canonical::Canonical,
     clock::Clock,
@@ -33,7 +31,6 @@ use crate::{
     host::{SystemClock, UuidIds},
     ledger,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
-    report::Status,
     runs::{Runtime, Watch},
     view::{Phase, ThreadView},
 };
@@ -300,23 +297,13 @@ impl GraphRunner {
             ));
         }
         graph.restore(&self.reader(&view))?;
-        let waits = answers.is_empty() && view.waits() && !self.is_due(&view);
+        let waits = answers.is_empty() && view.waits() && !view.is_due(self.runtime.now_ms());
         let resumed = if waits {
             Resumed::Waits
         } else {
             Resumed::GoesOn(answers)
         };
         Ok((view, resumed))
-    }
-
-    /// Whether the time of a pending question is over.
-    fn is_due(&self, view: &ThreadView) -> bool {
-        let now = self.runtime.now_ms();
-        let due = |ask: &Ask| match ask.subject {
-            Subject::Interrupt { until_ms, .. } => until_ms.is_some_and(|until| until <= now),
-            _ => false,
-        };
-        view.pending().any(due)
     }
 
     /// Begins another attempt, together with the answers, and drives it.
@@ -495,7 +482,7 @@ fn refuse_success(view: &ThreadView) -> Result<(), GraphRunError> {
             thread: view.thread.clone(),
         }),
         Phase::Closed(closed) => match closed.status {
-            Status::Failed | Status::Interrupted | Status::BudgetExceeded => Ok(()),
+            status if status.is_retried() => Ok(()),
             status => Err(GraphRunError::over(
                 view,
                 status,

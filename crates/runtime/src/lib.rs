@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`program`] (a blueprint with its capabilities bound),
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
-//! run), [`view`] (a thread as its log tells it), [`answers`] (what a person may
+//! run), [`view`] (a thread as its log tells it), `doubt.rs` (effects
+//! that must not be forgotten or repeated), [`answers`] (what a person may
 //! say, checked before anything is written), [`runs`] (start and resume) and
 //! [`report`], [`stream`] (watching a run), [`status`] (put together from events), [`inspect`] (listings and histories),
 //! [`threads`] (what is done with whole threads: fork, delete, prune, count, check,
@@ -13,6 +14,7 @@
 //! Invariant: this crate knows no concrete provider, tool or store.
 
 pub mod answers;
+mod doubt;
 pub mod graphs;
 #[cfg(doctest)]
 mod guide;

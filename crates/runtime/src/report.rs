@@ -43,6 +43,14 @@ impl Status {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// Whether a retry reopens a run that ended so.
+    pub(crate) const fn is_retried(self) -> bool {
+        matches!(
+            self,
+            Self::Failed | Self::Interrupted | Self::BudgetExceeded
+        )
+    }
 }
 
 /// What a run came to.

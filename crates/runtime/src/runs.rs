@@ -6,7 +6,6 @@ mod update;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use rustagents_agent::call::IntentBody;
 use rustagents_core::{
     CancellationToken,
     ask::{Ask, Subject},
@@ -207,7 +206,8 @@ impl Runtime {
     /// recorded, so that [`Durability::None`] counts as [`Durability::Exit`].
     ///
     /// A run that is closed, or still waits and was told nothing, is reported as
-    /// it is; nothing is written then.
+    /// it is; nothing is written then. A run does not wait any more once the time of
+    /// one of its questions is over.
     ///
     /// # Errors
     /// [`RunError`]; a resume that was refused has written nothing.
@@ -221,7 +221,7 @@ impl Runtime {
         self.wait_until_free(&thread).await?;
         let view = self.known(&thread).await?;
         let answers = Answers::resolve(&view, &resume.decisions)?;
-        if let Some(report) = settled(&view, &answers) {
+        if let Some(report) = self.settled(&view, &answers) {
             return Ok(report);
         }
         self.check_compatible(program, &view, &watch)?;
@@ -229,7 +229,7 @@ impl Runtime {
         let view = self.known(&thread).await?;
         let answers = Answers::resolve(&view, &resume.decisions)?;
         // Somebody else may have driven the run to its end before the claim.
-        if let Some(report) = settled(&view, &answers) {
+        if let Some(report) = self.settled(&view, &answers) {
             return Ok(report);
         }
         self.check_compatible(program, &view, &watch)?;
@@ -265,7 +265,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`RunError`], and nothing is written: somebody drives the run, or one of
-    /// its calls may have taken effect ([`RunError::InDoubt`]).
+    /// its calls or steps may have taken effect ([`RunError::InDoubt`]).
     pub async fn cancel(&self, thread: &ThreadId) -> Result<Report, RunError> {
         self.wait_until_free(thread).await?;
         if let Some(report) = given_up(&self.known(thread).await?)? {
@@ -449,6 +449,13 @@ impl Runtime {
         Ok(())
     }
 
+    /// The report of a run that has nothing to do.
+    fn settled(&self, view: &ThreadView, answers: &Answers) -> Option<Report> {
+        let waits = view.waits() && !view.is_due(self.now_ms());
+        let idle = matches!(view.phase, Phase::Closed(_)) || waits;
+        (answers.is_empty() && idle).then(|| view.report())
+    }
+
     /// Whether what is pending still has its node and its tool.
     fn check_compatible(
         &self,
@@ -532,12 +539,6 @@ fn difference(program: &Program, ask: &Ask) -> Option<String> {
     })
 }
 
-/// The report of a run that has nothing to do.
-fn settled(view: &ThreadView, answers: &Answers) -> Option<Report> {
-    let idle = matches!(view.phase, Phase::Closed(_)) || view.waits();
-    (answers.is_empty() && idle).then(|| view.report())
-}
-
 /// The report of a run that is over; refuses one that must not be given up.
 fn given_up(view: &ThreadView) -> Result<Option<Report>, RunError> {
     if matches!(view.phase, Phase::Closed(_)) {
@@ -546,15 +547,17 @@ fn given_up(view: &ThreadView) -> Result<Option<Report>, RunError> {
     refuse_doubt(view, view.in_doubt()?).map(|()| None)
 }
 
-/// Refuses what would make the calls of `intents` be forgotten.
-pub(crate) fn refuse_doubt(view: &ThreadView, intents: Vec<IntentBody>) -> Result<(), RunError> {
-    if intents.is_empty() {
+/// Refuses what would make `calls` be forgotten.
+pub(crate) fn refuse_doubt(
+    view: &ThreadView,
+    calls: Vec<(CallId, String)>,
+) -> Result<(), RunError> {
+    if calls.is_empty() {
         return Ok(());
     }
-    let calls = intents.into_iter().map(|intent| (intent.call, intent.tool));
     Err(RunError::InDoubt {
         report: Box::new(view.report()),
-        calls: calls.collect(),
+        calls,
     })
 }
 
@@ -647,12 +650,12 @@ pub enum RunError {
         /// The thread.
         thread: ThreadId,
     },
-    /// Calls of the run may have taken effect; it must be settled, not given up.
+    /// Calls or steps of the run may have taken effect; it must be settled, not given up.
     #[error("thread `{}` has a call in doubt: {}", report.thread, named(calls))]
     InDoubt {
         /// How the run stands.
         report: Box<Report>,
-        /// The calls, each with its tool.
+        /// The calls, each with its tool; that of a step is `step`.
         calls: Vec<(CallId, String)>,
     },
     /// The last run of the thread stands so that this cannot be done.

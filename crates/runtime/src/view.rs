@@ -1,10 +1,10 @@
 //! A thread as its log tells it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use rustagents_agent::call::{CallRecords, IntentBody};
+use rustagents_agent::call::CallRecords;
 use rustagents_core::{
-    ask::{Answer, Ask},
+    ask::{Answer, Ask, Subject},
     budget::Limits,
     digest::Digest,
     ids::{AskId, Branch, CallId, FactKey, Namespace, RunId, ThreadId},
@@ -16,6 +16,7 @@ use rustagents_graph::record::{Checkpoint, Pending};
 use serde_json::Value;
 
 use crate::{
+    doubt::{self, Doubted, Tasks},
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended},
     report::{Report, Status},
 };
@@ -52,6 +53,7 @@ pub struct ThreadView {
     /// once the run ended, until it waits for them again, and once their task is
     /// no longer pending.
     pub asks: Vec<(Ask, Option<Answer>)>,
+    left: Option<Pending>,
     waited_for: Vec<AskId>,
     log: ThreadLog,
 }
@@ -73,9 +75,9 @@ struct Asked<'a> {
     closed: Seq,
     suspended: Seq,
     /// What it waited for when it was last suspended.
-    waited_for: &'a [AskId],
+    waited_for: HashSet<&'a AskId>,
     /// What is left to do, where that is known.
-    pending: Option<Pending>,
+    tasks: Option<Tasks<'a>>,
 }
 
 impl Asked<'_> {
@@ -88,23 +90,24 @@ impl Asked<'_> {
     /// Whether the task that asks is pending. A question stands on its task's chain,
     /// or on that of the run and begins with the task.
     fn has_task(&self, namespace: &Namespace, ask: &Ask) -> bool {
-        let Some(pending) = &self.pending else {
-            return true;
-        };
         let asker = if namespace.is_root() {
             ask.id.as_str()
         } else {
             namespace.as_str()
         };
-        let mut tasks = pending.next.iter().chain(&pending.deferred);
-        tasks.any(|task| is_inside(asker, task.task.as_str()))
+        self.tasks.as_ref().is_none_or(|tasks| tasks.hold(asker))
     }
 }
 
-/// Whether `name` is that of `task`, or of something inside it.
-pub(crate) fn is_inside(name: &str, task: &str) -> bool {
-    let rest = name.strip_prefix(task);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// How the last run stands.
+fn phase(log: &ThreadLog) -> Result<Phase, JournalError> {
+    let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
+    let mut commits = log.commits(&Branch::main(), &Namespace::root());
+    Ok(match commits.rfind(told) {
+        Some(last) if last.is(kind::RUN_CLOSED) => Phase::Closed(last.decode(kind::RUN_CLOSED)?),
+        Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
+        _ => Phase::Open,
+    })
 }
 
 impl ThreadView {
@@ -161,14 +164,15 @@ impl ThreadView {
             Some(record) => record.decode::<RunSuspended>(kind::RUN_SUSPENDED)?.asks,
             None => Vec::new(),
         };
+        let left = match last(kind::CHECKPOINT) {
+            Some(record) => Some(record.decode::<Checkpoint>(kind::CHECKPOINT)?.pending),
+            None => None,
+        };
         let asked = Asked {
             closed: last(kind::RUN_CLOSED).map_or(0, |record| record.seq),
             suspended: last(kind::RUN_SUSPENDED).map_or(0, |record| record.seq),
-            waited_for: &waited_for,
-            pending: match last(kind::CHECKPOINT) {
-                Some(record) => Some(record.decode::<Checkpoint>(kind::CHECKPOINT)?.pending),
-                None => None,
-            },
+            waited_for: waited_for.iter().collect(),
+            tasks: left.as_ref().map(Tasks::of),
         };
         let mut asks = Vec::new();
         let raised = log.records().iter().filter(of_run);
@@ -181,14 +185,7 @@ impl ThreadView {
                 asks.push((ask, answer));
             }
         }
-        let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
-        let phase = match log.commits(&branch, &root).rfind(told) {
-            Some(last) if last.is(kind::RUN_CLOSED) => {
-                Phase::Closed(last.decode(kind::RUN_CLOSED)?)
-            }
-            Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
-            _ => Phase::Open,
-        };
+        let phase = phase(&log)?;
         let (thread, attempts) = (thread.clone(), attempts.unwrap_or(1));
         Ok(Some(Self {
             thread,
@@ -200,6 +197,7 @@ impl ThreadView {
             retried,
             phase,
             asks,
+            left,
             waited_for,
             log,
         }))
@@ -210,12 +208,33 @@ impl ThreadView {
     pub fn pending(&self) -> impl Iterator<Item = &Ask> {
         let open = self.asks.iter().filter(|(_, answer)| answer.is_none());
         let mut open: Vec<_> = open.map(|(ask, _)| ask).collect();
-        let place = |ask: &&Ask| self.waited_for.iter().position(|id| *id == ask.id);
-        open.sort_by_key(|ask| place(ask).unwrap_or(usize::MAX));
+        let waited_for = self.waited_for.iter().enumerate();
+        // The first place counts, should one be named twice.
+        let places: HashMap<_, _> = waited_for.rev().map(|(place, id)| (id, place)).collect();
+        open.sort_by_key(|ask| places.get(&ask.id).copied().unwrap_or(usize::MAX));
         open.into_iter()
     }
 
-    /// Whether nothing can be done before somebody answers.
+    /// Whether something of the run may be done again: it is not over, or a retry
+    /// reopens it.
+    pub(crate) fn goes_on(&self) -> bool {
+        match &self.phase {
+            Phase::Closed(closed) => closed.status.is_retried(),
+            _ => true,
+        }
+    }
+
+    /// Whether the time of a pending question is over at `now_ms`, in milliseconds
+    /// since the Unix epoch: its task finds that out once it runs again.
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        self.pending().any(|ask| match ask.subject {
+            Subject::Interrupt { until_ms, .. } => until_ms.is_some_and(|until| until <= now_ms),
+            _ => false,
+        })
+    }
+
+    /// Whether nothing can be done before somebody answers, or before a question
+    /// [`is_due`](Self::is_due).
     pub fn waits(&self) -> bool {
         let records = self.log.records().iter().rev();
         let mut since = records.take_while(|record| !record.is(kind::RUN_SUSPENDED));
@@ -224,35 +243,20 @@ impl ThreadView {
             && !since.any(|record| record.is(kind::ANSWER))
     }
 
-    /// The calls of the run that were started and may have taken effect: nothing
-    /// says how their last try ended, and no person did.
+    /// The steps and calls of the run that were started and may have taken effect:
+    /// nothing says how their last try ended, no person did, and their task is not
+    /// over. Each with its tool, or `step`.
     ///
     /// # Errors
     /// [`JournalError::Corrupt`]: a record cannot be read.
-    pub fn in_doubt(&self) -> Result<Vec<IntentBody>, JournalError> {
-        let doubted = self.doubted()?.into_iter();
-        Ok(doubted.map(|(intent, _)| intent).collect())
+    pub fn in_doubt(&self) -> Result<Vec<(CallId, String)>, JournalError> {
+        let doubted = doubt::doubted(self)?.into_iter();
+        Ok(doubted.map(Doubted::into_call).collect())
     }
 
-    /// The same, each with where its agent works.
-    pub(crate) fn doubted(&self) -> Result<Vec<(IntentBody, Namespace)>, JournalError> {
-        let intents = self.log.records().iter();
-        let intents = intents.filter(|record| record.run == self.run && record.is(kind::INTENT));
-        let mut last = BTreeMap::new();
-        for record in intents {
-            let intent: IntentBody = record.decode(kind::INTENT)?;
-            let namespace = record.chain.namespace.clone();
-            last.insert(intent.call.clone(), (intent, namespace));
-        }
-        let mut doubted = Vec::new();
-        for (intent, namespace) in last.into_values() {
-            let records =
-                CallRecords::gather(&intent.call, |key| self.log.fact(&Branch::main(), key))?;
-            if records.is_in_doubt() {
-                doubted.push((intent, namespace));
-            }
-        }
-        Ok(doubted)
+    /// What is left to do, where that is known.
+    pub(crate) fn left(&self) -> Option<&Pending> {
+        self.left.as_ref()
     }
 
     /// What calls of the run started that may still be at work: nothing says how

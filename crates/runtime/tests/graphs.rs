@@ -1,6 +1,7 @@
 //! Graphs of one's own on a journal.
 
 mod change;
+mod inside;
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +27,8 @@ use rustagents_graph::{
     StepContext, TaskContext,
 };
 use rustagents_runtime::{
-    Decision, GraphRun, GraphRunError, GraphRunner, Status, Watch, threads::check::check,
+    Decision, GraphRun, GraphRunError, GraphRunner, Resume, Runtime, Status, ThreadView, Watch,
+    threads::check::check,
 };
 use rustagents_store::{
     MemoryJournal,
@@ -268,6 +270,45 @@ async fn a_resume_without_answers_goes_on_where_the_time_of_a_question_is_over()
     bench.clock.advance(Duration::from_hours(2));
     let run = runner.resume(&graph, "t", ()).await.unwrap();
     assert_eq!(run.state.notes, ["late"]);
+}
+
+#[tokio::test]
+async fn a_runtime_goes_on_too_where_the_time_of_a_question_is_over() {
+    let bench = Bench::new();
+    let graph = GraphBuilder::new("g")
+        .channel("note", rustagents_graph::Reducer::Overwrite)
+        .function("ask", |_, context: TaskContext| async move {
+            context.ask_until("soon?", Duration::from_hours(1)).await?;
+            Ok(NodeOutput::new())
+        })
+        .start(["ask"])
+        .finish("ask")
+        .compile()
+        .unwrap();
+    let input = rustagents_graph::Writes::new();
+    bench.runner().run(&graph, "t", input).await.unwrap();
+    let plan = r#"graph g {
+      channel note overwrite
+      start ask
+      node ask { kind interrupt  prompt "soon?"  output note  next END }
+    }"#;
+    let program = crate::bench::Bench::new().program(plan);
+    let clock = Arc::new(bench.clock.clone());
+    let runtime = Runtime::new(Arc::clone(&bench.journal), clock, bench.ids.clone());
+    let attempts = async || {
+        let resume = Resume {
+            thread: ThreadId::new("t").unwrap(),
+            decisions: Vec::new(),
+        };
+        let resumed = runtime.resume(&program, resume, Watch::default()).await;
+        resumed.unwrap();
+        let thread = ThreadId::new("t").unwrap();
+        let view = ThreadView::load(&*bench.journal, &thread).await.unwrap();
+        view.unwrap().attempts
+    };
+    assert_eq!(attempts().await, 1, "it waits");
+    bench.clock.advance(Duration::from_hours(2));
+    assert_eq!(attempts().await, 2);
 }
 
 #[tokio::test]

@@ -2,23 +2,25 @@
 
 use rustagents_core::{
     budget::{Budget, Spent},
-    ids::{AskId, ThreadId},
-    journal::{Claim, kind},
+    ids::{AskId, Branch, Namespace, ThreadId},
+    journal::{Claim, JournalError, Seq, kind},
     log::ThreadLog,
+    recorder::Durability,
     scope::{RunShared, Scope, Write},
 };
-use rustagents_graph::{END, Edit, Graph, GraphState, Position, record::Checkpoint};
-
-use super::{
-    GraphRunError, GraphRunner, GraphView,
-    doubt::{self, doubted},
-    look,
+use rustagents_graph::{
+    END, Edit, Graph, GraphState, Position,
+    record::{Checkpoint, Pending},
 };
+
+use super::{GraphRunError, GraphRunner, GraphView, look};
 use crate::{
+    doubt::{self, Tasks},
     ledger,
     record::{RunClosed, RunSuspended},
     report::Status,
-    view::{Phase, ThreadView, is_inside},
+    runs::Watch,
+    view::{Phase, ThreadView},
 };
 
 impl GraphRunner {
@@ -152,9 +154,7 @@ impl GraphRunner {
             run: self.runtime.fresh_run(),
             log,
             budget: Budget::resumed(self.limits, Spent::default()),
-            ..self
-                .runtime
-                .shared(thread.clone(), &claim, self.watch.clone())
+            ..self.runtime.shared(thread.clone(), &claim, self.recorded())
         });
         let at = graph.position(&scope)?;
         let mut write = Write::new();
@@ -186,8 +186,16 @@ impl GraphRunner {
             budget: Budget::resumed(view.limits, Spent::default()),
             ..self
                 .runtime
-                .shared(view.thread.clone(), claim, self.watch.clone())
+                .shared(view.thread.clone(), claim, self.recorded())
         })
+    }
+
+    /// The watch for what nobody drives: it is durable before anybody hears of it.
+    fn recorded(&self) -> Watch {
+        Watch {
+            durability: Durability::Sync,
+            ..self.watch.clone()
+        }
     }
 }
 
@@ -210,18 +218,15 @@ fn refuse_acting<S: GraphState>(
         actors.any(|actor| actor.as_str() == END || actor.as_str() == node)
     };
     let tasks = at.pending.next.iter().chain(&at.pending.deferred);
-    let replaced: Vec<_> = tasks.filter(|task| acts_as(task.node.as_str())).collect();
-    refuse_doubt(view, |namespace| {
-        let mut tasks = replaced.iter();
-        tasks.any(|task| is_inside(namespace, task.task.as_str()))
-    })
+    let replaced: Tasks<'_> = tasks.filter(|task| acts_as(task.node.as_str())).collect();
+    refuse_doubt(view, |namespace| replaced.hold(namespace))
 }
 
 /// Refuses to forget an effect at a place that `is_lost`.
 fn refuse_doubt(view: &ThreadView, is_lost: impl Fn(&str) -> bool) -> Result<(), GraphRunError> {
-    let doubted = doubted(view)?.into_iter();
+    let doubted = doubt::doubted(view)?.into_iter();
     let lost = doubted.filter(|doubted| is_lost(doubted.namespace.as_str()));
-    let effects: Vec<_> = lost.map(|doubted| doubted.effect).collect();
+    let effects: Vec<_> = lost.map(|doubted| doubted.to_string()).collect();
     if effects.is_empty() {
         return Ok(());
     }
@@ -245,21 +250,33 @@ fn stands_as_before(view: &ThreadView, acts: bool, write: &mut Write) {
     }
 }
 
-/// Refuses to go back behind effects that must not be repeated. Those of an open run
-/// that were lost are among them.
+/// Where a checkpoint stands, and what is left to do there.
+fn standing(log: &ThreadLog, number: u64) -> Result<Option<(Seq, Pending)>, JournalError> {
+    let mut found = None;
+    let root = log.commits(&Branch::main(), &Namespace::root());
+    for record in root.filter(|record| record.is(kind::CHECKPOINT)) {
+        let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+        if checkpoint.checkpoint == number {
+            found = Some((record.seq, checkpoint.pending));
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses to go back behind effects that must not be repeated, or to tasks that had
+/// some before the checkpoint. Those of an open run that were lost are among them.
 fn refuse_repeats(
     view: &ThreadView,
     log: &ThreadLog,
     checkpoint: u64,
 ) -> Result<(), GraphRunError> {
+    let Some((at, pending)) = standing(log, checkpoint)? else {
+        return Ok(());
+    };
+    let tasks = Tasks::of(&pending);
     let mut effects = Vec::new();
-    let mut is_behind = false;
     for record in log.records() {
-        if record.is(kind::CHECKPOINT) && record.chain.namespace.is_root() {
-            let found: Checkpoint = record.decode(kind::CHECKPOINT)?;
-            is_behind |= found.checkpoint == checkpoint;
-        }
-        if is_behind {
+        if record.seq > at || tasks.hold(record.chain.namespace.as_str()) {
             effects.extend(doubt::effect(record)?);
         }
     }

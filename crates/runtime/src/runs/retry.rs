@@ -94,7 +94,7 @@ fn refuse_success(view: &ThreadView) -> Result<(), RunError> {
         Phase::Open => return Err(RunError::Unfinished { thread }),
     };
     let hint = match closed.status {
-        Status::Failed | Status::Interrupted | Status::BudgetExceeded => return Ok(()),
+        status if status.is_retried() => return Ok(()),
         Status::Completed => format!(
             "give it a new input with `rag run --thread`, or go back with `rag threads rewind \
              {thread}@CHECKPOINT`"

@@ -15,9 +15,10 @@ use serde_json::Value;
 
 use super::{RunError, Runtime, Watch, check_values, refuse_doubt};
 use crate::{
+    doubt::{self, Doubted, Tasks},
     program::Program,
     record::RunSuspended,
-    view::{Phase, ThreadView, is_inside},
+    view::{Phase, ThreadView},
 };
 
 /// What is changed in a thread.
@@ -158,14 +159,10 @@ fn refuse_acting(view: &ThreadView, at: &Position, edits: &[StateEdit]) -> Resul
         actors.any(|actor| actor == END || actor == node.as_str())
     };
     let tasks = at.pending.next.iter().chain(&at.pending.deferred);
-    let replaced: Vec<_> = tasks.filter(|task| acts_as(&task.node)).collect();
-    let mut doubted = view.doubted()?;
-    doubted.retain(|(_, namespace)| {
-        let mut tasks = replaced.iter();
-        tasks.any(|task| is_inside(namespace.as_str(), task.task.as_str()))
-    });
-    let intents = doubted.into_iter().map(|(intent, _)| intent);
-    refuse_doubt(view, intents.collect())
+    let replaced: Tasks<'_> = tasks.filter(|task| acts_as(&task.node)).collect();
+    let doubted = doubt::doubted(view)?.into_iter();
+    let lost = doubted.filter(|doubted| replaced.hold(doubted.namespace.as_str()));
+    refuse_doubt(view, lost.map(Doubted::into_call).collect())
 }
 
 fn edit(

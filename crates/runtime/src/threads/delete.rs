@@ -49,8 +49,12 @@ impl Runtime {
     }
 
     /// Takes a run that ended out of its thread. The last one leaves the thread as
-    /// it was before, except that no id is given again; an earlier one leaves its
-    /// state, as a snapshot.
+    /// it was before, except that no id of a message or call is given again; an
+    /// earlier one leaves its state, as a snapshot.
+    ///
+    /// After the last one, checkpoints are numbered as if it had not been, and so are
+    /// tasks: their questions get the same ids again, and their steps the same
+    /// idempotency keys.
     ///
     /// # Errors
     /// [`ThreadsError::UnknownRun`]; [`ThreadsError::StateGone`]: what came before

@@ -70,7 +70,9 @@ async fn fork_now(
 ) -> Result<Option<Vec<(CallId, String)>>, ThreadsError> {
     let survey = Survey::of(journal, &fork.from).await?;
     let cut = survey.cut(survey.point(&fork.from, checkpoint)?);
-    let calls = repeated(&survey, &fork.from, cut, fork.repeats, Again::Fork)?;
+    // Tasks keep their ids, and what they did before the cut goes along.
+    let calls = survey.begun_after(cut);
+    let calls = repeated(calls, &fork.from, fork.repeats, Again::Fork)?;
     let carried = carried(&survey, checkpoint, cut);
     if carried.is_empty() {
         journal.copy(&fork.from, &fork.to, Some(cut)).await?;
@@ -94,18 +96,16 @@ async fn fork_now(
     Ok(Some(calls))
 }
 
-/// The calls that may come to be made again after going back to `cut`.
+/// The `calls` that may come to be made again after going back.
 ///
 /// # Errors
 /// [`ThreadsError::WouldRepeat`] if there are any and `repeats` does not say so.
 pub(super) fn repeated(
-    survey: &Survey,
+    calls: Vec<(CallId, String)>,
     thread: &ThreadId,
-    cut: Seq,
     repeats: bool,
     by: Again,
 ) -> Result<Vec<(CallId, String)>, ThreadsError> {
-    let calls = survey.begun_after(cut);
     if calls.is_empty() || repeats {
         return Ok(calls);
     }

@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 
 use rustagents_core::{
     ids::{Branch, CallId, RunId, ThreadId},
-    journal::{Journal, Seq},
+    journal::{Journal, Seq, kind},
     log::ThreadLog,
 };
+use rustagents_graph::record::Checkpoint;
 
 use super::{
     Removed, ThreadsError, known,
     rewrite::Rewrite,
+    state,
     survey::{Row, Survey, What},
 };
-use crate::{
-    runs::Runtime,
-    view::{Phase, ThreadView},
-};
+use crate::{runs::Runtime, view::ThreadView};
 
 /// Which checkpoints stay. The last one always does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,19 +39,21 @@ pub struct Pruned {
 struct Kept {
     /// The first checkpoint that stays, and its place.
     first: (u64, Seq),
-    /// From here on everything stays: the last run is not over.
+    /// From here on everything stays: the last run is not over, or can be reopened.
     from: Option<Seq>,
     runs: BTreeSet<RunId>,
     /// Ends that are told once more later.
     told_again: BTreeSet<Seq>,
-    /// Calls that change something and were begun after the first checkpoint.
+    /// Calls that change something and were begun after the first checkpoint, or by
+    /// tasks that are left to do there.
     calls: BTreeSet<CallId>,
 }
 
 impl Runtime {
     /// Takes out of a thread what stands before the checkpoints that are kept, and
     /// the inner records of runs that ended. The state at the first kept checkpoint
-    /// becomes a snapshot. A last run that did not end keeps everything of its own.
+    /// becomes a snapshot. A last run that did not end, or that
+    /// [`retry`](Self::retry) reopens, keeps everything of its own.
     ///
     /// # Errors
     /// What the journal says: somebody drives the thread, or there is none.
@@ -101,9 +102,16 @@ impl Plan {
         let survey = Survey::of(journal, thread).await?;
         let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
         let view = ThreadView::of(thread, log.clone())?;
-        let open = view.filter(|view| !matches!(view.phase, Phase::Closed(_)));
+        let open = view.filter(ThreadView::goes_on);
         let open = open.and_then(|view| survey.opened(&view.run).map(|row| row.seq));
-        let kept = Kept::of(&survey, keep, open);
+        let mut kept = Kept::of(&survey, keep, open);
+        if let Some(kept) = &mut kept {
+            let (_, at) = kept.first;
+            let first = state::record(journal, thread, at).await?;
+            let first: Checkpoint = first.decode(kind::CHECKPOINT)?;
+            let begun = survey.begun_since(at, &first.pending).into_iter();
+            kept.calls = begun.map(|(call, _)| call).collect();
+        }
         let rows = survey.rows.iter();
         let counted = rows.filter(|row| !matches!(row.what, What::Snapshot { .. }));
         let needless = kept
@@ -150,11 +158,7 @@ impl Kept {
             from,
             told_again: survey.told_again(first.1),
             runs: runs.map(|point| point.row.run.clone()).collect(),
-            calls: survey
-                .begun_after(first.1)
-                .into_iter()
-                .map(|(call, _)| call)
-                .collect(),
+            calls: BTreeSet::new(),
         })
     }
 

@@ -121,13 +121,15 @@ impl Runtime {
         }
         refuse_the_end(&view, &survey, point)?;
         let cut = survey.cut(point);
-        let repeats = repeated(&survey, thread, cut, rewind.repeats, Again::Rewind)?;
+        let record = state::record(journal, thread, point.row.seq).await?;
+        let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+        let calls = survey.begun_since(cut, &checkpoint.pending);
+        let repeats = repeated(calls, thread, rewind.repeats, Again::Rewind)?;
         let snapshot = state::snapshot(journal, thread, &survey, view.log(), rewind.checkpoint);
         let state = snapshot.await?;
-        let record = state::record(journal, thread, point.row.seq).await?;
         let opened = opening(journal, thread, &survey, point).await?;
         Ok(Past {
-            checkpoint: record.decode(kind::CHECKPOINT)?,
+            checkpoint,
             opened: opened.unwrap_or_else(|| view.opened.clone()),
             view,
             state,

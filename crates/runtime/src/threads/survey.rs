@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustagents_agent::call::IntentBody;
 use rustagents_core::{
-    ids::{Branch, CallId, FactKey, RunId, ThreadId},
+    ids::{Branch, CallId, FactKey, Namespace, RunId, ThreadId},
     journal::{Journal, JournalError, Place, Record, Select, Seq, kind},
 };
 use rustagents_graph::{
     effect::record::StepStart,
-    record::{Checkpoint, Snapshot, Source},
+    record::{Checkpoint, Pending, Snapshot, Source},
 };
 
 use super::{ThreadsError, root};
-use crate::record::RunAttempt;
+use crate::{doubt::Tasks, record::RunAttempt};
 
 /// How many records are read at a time.
 const PAGE: usize = 1_000;
@@ -54,7 +54,11 @@ pub(super) enum What {
     Snapshot { of: u64, at: Option<Seq> },
     /// The intent of a call that changes something, or of a step: its place is the
     /// call then.
-    Intent { call: CallId, tool: String },
+    Intent {
+        call: CallId,
+        tool: String,
+        namespace: Namespace,
+    },
     /// Another fact.
     Fact(FactKey),
     /// Something on a branch that nobody here knows: it is never touched.
@@ -227,9 +231,23 @@ impl Survey {
 
     /// The calls that change something and were begun after `seq`, each once.
     pub(super) fn begun_after(&self, seq: Seq) -> Vec<(CallId, String)> {
-        let behind = self.rows.iter().filter(|row| row.seq > seq);
-        let calls = behind.filter_map(|row| match &row.what {
-            What::Intent { call, tool } => Some((call.clone(), tool.clone())),
+        self.begun(|after, _| after > seq)
+    }
+
+    /// The same, with those that tasks had begun before that are left to do there: they
+    /// begin anew where the tasks do.
+    pub(super) fn begun_since(&self, seq: Seq, pending: &Pending) -> Vec<(CallId, String)> {
+        let tasks = Tasks::of(pending);
+        self.begun(|after, namespace| after > seq || tasks.hold(namespace.as_str()))
+    }
+
+    fn begun(&self, counts: impl Fn(Seq, &Namespace) -> bool) -> Vec<(CallId, String)> {
+        let calls = self.rows.iter().filter_map(|row| match &row.what {
+            What::Intent {
+                call,
+                tool,
+                namespace,
+            } if counts(row.seq, namespace) => Some((call.clone(), tool.clone())),
             _ => None,
         });
         let mut seen = BTreeSet::new();
@@ -245,16 +263,21 @@ fn what(record: &Record) -> Result<What, JournalError> {
         return Ok(What::Elsewhere);
     }
     if let Place::Fact(key) = &record.place {
+        let namespace = &record.chain.namespace;
         if record.is(kind::INTENT) {
             let IntentBody { call, tool, .. } = record.decode(kind::INTENT)?;
-            return Ok(What::Intent { call, tool });
+            return Ok(What::Intent {
+                call,
+                tool,
+                namespace: namespace.clone(),
+            });
         }
         if record.is(kind::STEP_INTENT) {
             let StepStart { step, .. } = record.decode(kind::STEP_INTENT)?;
-            let namespace = &record.chain.namespace;
             return Ok(What::Intent {
                 call: CallId::from(format_args!("{namespace}/{step}")),
                 tool: "step".into(),
+                namespace: namespace.clone(),
             });
         }
         return Ok(What::Fact(key.clone()));

@@ -196,3 +196,126 @@ async fn going_back_and_then_acting_as_a_node_branches_off() {
     assert_eq!(run.state.notes, ["left", "right", "2 notes"]);
     bench.is_whole().await;
 }
+
+#[tokio::test]
+async fn changes_are_recorded_whatever_the_durability() {
+    for durability in [Durability::Exit, Durability::Async, Durability::None] {
+        let bench = Bench::new();
+        let graph = bench.desk();
+        bench.open().await;
+        let watch = Watch {
+            durability,
+            ..Watch::default()
+        };
+        let runner = bench.runner().watched(watch);
+        let edit = Edit::as_node("left", note("left: by hand").unwrap());
+        let view = runner.update(&graph, "t", [edit]).await.unwrap();
+        assert_eq!(view.checkpoint, 2, "{durability:?}");
+        let view = runner.rewind(&graph, "t", 1).await.unwrap();
+        assert_eq!((view.status, view.checkpoint), (None, 3), "{durability:?}");
+        runner.cancel("t").await.unwrap();
+        let view = runner.state(&graph, "t").await.unwrap();
+        assert_eq!(view.status, Some(Status::Cancelled), "{durability:?}");
+        bench.is_whole().await;
+    }
+}
+
+/// Charges, and asks what to do with the receipt.
+fn receipt(world: &World) -> Graph<Desk> {
+    let world = world.clone();
+    GraphBuilder::<Desk>::typed("till")
+        .function("charge", move |_, context: TaskContext| {
+            let world = world.clone();
+            async move {
+                let charge = |_: StepContext| async move {
+                    world.change("charged");
+                    Ok::<_, NodeError>("receipt".to_owned())
+                };
+                let receipt = context.step_once("charge", charge).await?;
+                context.ask("send it?").await?;
+                note(receipt)
+            }
+        })
+        .start(["charge"])
+        .finish("charge")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn what_a_task_did_before_an_update_would_be_repeated_by_going_back_to_it() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), receipt(&bench.world));
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let edit = Edit::new(Desk::update().topic("chairs"));
+    runner.update(&graph, "t", [edit]).await.unwrap();
+    let back = bench
+        .refuses("RAG0412", runner.rewind(&graph, "t", 2))
+        .await;
+    assert_eq!(
+        back.to_string(),
+        "going back in thread `t` could repeat step `charge:1.0/charge#1`"
+    );
+    runner.rewind_and_repeat(&graph, "t", 2).await.unwrap();
+    bench.is_whole().await;
+}
+
+/// A node that handles the failure of its charge, and one beside or behind it that
+/// asks.
+fn handling(world: &World, beside: bool) -> Graph<Desk> {
+    let world = world.clone();
+    let graph = GraphBuilder::<Desk>::typed("till")
+        .function("charge", move |_, context: TaskContext| {
+            let world = world.clone();
+            async move {
+                let charge = |_: StepContext| async move {
+                    world.change("charged");
+                    Err::<String, _>("the line dropped")
+                };
+                let receipt = context.step_once("charge", charge).await;
+                note(receipt.unwrap_or_else(|_| "ask the bank".into()))
+            }
+        })
+        .function("wait", |_, context: TaskContext| async move {
+            context.ask("go on?").await?;
+            note("went on")
+        })
+        .finish("wait");
+    let graph = if beside {
+        graph.start(["charge", "wait"]).finish("charge")
+    } else {
+        graph.start(["charge"]).edge("charge", "wait")
+    };
+    graph.compile().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_is_given_up_after_a_node_handled_what_may_have_happened() {
+    for beside in [false, true] {
+        let bench = Bench::new();
+        let graph = handling(&bench.world, beside);
+        let run = bench.runner().run(&graph, "t", Desk::update()).await;
+        assert_eq!(run.unwrap().asks().len(), 1);
+        bench.runner().cancel("t").await.unwrap();
+        bench.is_whole().await;
+    }
+}
+
+#[tokio::test]
+async fn a_runtime_gives_up_no_run_with_a_step_in_doubt() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), charging(&bench.world));
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    runner.retry(&graph, "t").await.unwrap();
+    let clock = Arc::new(bench.clock.clone());
+    let runtime = Runtime::new(Arc::clone(&bench.journal), clock, bench.ids.clone());
+    let before = bench.records().await;
+    let error = runtime.cancel(&ThreadId::new("t").unwrap()).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0412");
+    assert_eq!(
+        error.to_string(),
+        "thread `t` has a call in doubt: charge:1.0/charge#1 (step)"
+    );
+    assert_eq!(bench.records().await, before);
+}

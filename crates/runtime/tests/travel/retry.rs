@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     bench::{Bench, DESK, approve},
-    threads::name,
+    threads::{NOTHING, name},
 };
 
 /// One node that is done, and one whose model fails; then a last word.
@@ -297,4 +297,24 @@ async fn a_retried_run_is_pruned_and_forked_like_any_other() {
     assert_eq!(told.report().status, Status::Completed);
     bench.one_more("t").await;
     bench.is_whole("t").await;
+}
+
+#[tokio::test]
+async fn pruning_keeps_what_a_retry_goes_on_with() {
+    let bench = Bench::new();
+    let failed = bench.say("t", HALF, json!(1)).await;
+    let before = bench.all("t").await;
+    let told = bench.live().prune(&name("t"), Keep::Last(1)).await.unwrap();
+    assert_eq!(told.removed, NOTHING);
+    assert_eq!(bench.all("t").await, before);
+    let report = bench.retry(MENDED).await.unwrap();
+    assert_eq!(report.status, Status::Completed);
+    assert_eq!(
+        report.spent.model_calls,
+        failed.spent.model_calls + 2,
+        "the left one is done"
+    );
+    bench.is_whole("t").await;
+    let told = bench.live().prune(&name("t"), Keep::Last(1)).await.unwrap();
+    assert!(told.removed.records > 0, "now the run is over");
 }

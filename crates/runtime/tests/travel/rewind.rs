@@ -405,3 +405,34 @@ async fn a_driven_thread_does_not_go_back_unless_it_is_taken_over() {
         .await;
     assert!(matches!(report, Err(RunError::Unfinished { .. })));
 }
+
+#[tokio::test]
+async fn calls_that_a_task_made_before_an_update_are_named_when_going_back_to_it() {
+    let bench = Bench::new();
+    bench.say("t", MIXED, json!(1)).await;
+    let one = view(&bench, "t").await;
+    let one = approve(one.pending().next().unwrap().id.as_str());
+    bench.resume(MIXED, vec![one]).await.unwrap();
+    assert_eq!(bench.world.changes().len(), 1);
+    let edit = StateEdit {
+        set: vec![("note".into(), json!("by hand"))],
+        ..Default::default()
+    };
+    bench.update("t", vec![edit]).await.unwrap();
+    let error = bench.rewind("t", 2, false).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0412", "{error}");
+    let given = Fork {
+        from: name("t"),
+        to: name("u"),
+        checkpoint: Some(2),
+        repeats: false,
+    };
+    let again = fork(&*bench.journal, &given).await.unwrap();
+    assert_eq!(again, [], "the call and its result go along");
+    bench.finish("t").await;
+    bench.live().prune(&name("t"), Keep::Last(3)).await.unwrap();
+    assert_eq!(bench.checkpoints("t").await, [2, 3, 4]);
+    let rewound = bench.go_back("t", 2).await.unwrap();
+    assert_eq!(rewound.repeats.len(), 2, "{:?}", rewound.repeats);
+    bench.is_whole("t").await;
+}

@@ -1,0 +1,134 @@
+//! What lies in a graph: agents, and other graphs.
+
+use super::*;
+use rustagents_agent::{Agent, AgentInput, FailFast, ToolSet, agent::AgentOutcome};
+use rustagents_core::{
+    budget::Limits,
+    model::ModelError,
+    tool::{Approval, EffectClass, Tool},
+};
+use rustagents_testkit::{
+    model::{FakeModel, Reply},
+    tool::FakeTool,
+};
+
+/// A graph of one agent, which has these turns and may pay.
+fn agent(replies: impl IntoIterator<Item = Reply>, world: &World) -> Graph<Desk> {
+    let pay = FakeTool::noting("pay", EffectClass::Once, world);
+    let pay: Arc<dyn Tool> = Arc::new(pay.declare(|spec| spec.approval = Some(Approval::Allow)));
+    let agent = Agent::builder("clerk")
+        .model(Arc::new(FakeModel::new(replies)))
+        .tools(ToolSet::new().offer(pay).build().unwrap())
+        .policy(FailFast)
+        .build()
+        .unwrap();
+    let run = move |desk: Arc<Desk>, context: TaskContext| {
+        let agent = agent.clone();
+        async move {
+            let input = AgentInput {
+                messages: desk.messages.to_vec(),
+                run_start: 0,
+            };
+            let end = agent.drive(context.scope(), input).await?;
+            match end.outcome {
+                AgentOutcome::Completed(answer) => note(answer.value()),
+                AgentOutcome::Suspended(asks) => match context.suspend(asks).await {},
+                other => Err(NodeError::failed(format!("{other:?}"))),
+            }
+        }
+    };
+    GraphBuilder::<Desk>::typed("g")
+        .function("clerk", run)
+        .start(["clerk"])
+        .finish("clerk")
+        .compile()
+        .unwrap()
+}
+
+fn silent() -> Reply {
+    Reply::Fail(ModelError::NoRule {
+        script: "s".into(),
+        offered: "nothing".into(),
+    })
+}
+
+#[tokio::test]
+async fn an_agent_that_failed_is_tried_again_by_a_retry() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let broken = agent([silent()], &bench.world);
+    let input = |scope: &rustagents_core::scope::Scope| {
+        Desk::update().messages(Message::user(scope.mint_message(), "hello"))
+    };
+    let run = runner.run_with(&broken, "t", input).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Failed { .. }));
+    let mended = agent([Reply::Text("fine")], &bench.world);
+    let run = runner.retry(&mended, "t").await.unwrap();
+    assert_eq!(run.state.notes, ["fine"]);
+    bench.is_whole().await;
+}
+
+fn steps(steps: u64) -> Limits {
+    Limits {
+        steps,
+        ..Limits::default()
+    }
+}
+
+#[tokio::test]
+async fn limits_of_a_retry_hold_even_where_they_are_those_of_the_beginning() {
+    let bench = Bench::new();
+    let failing = GraphBuilder::<Desk>::typed("g")
+        .function("fail", |_, _| async { Err(NodeError::failed("no")) })
+        .start(["fail"])
+        .finish("fail")
+        .compile()
+        .unwrap();
+    let runner = |limit| bench.runner().limited(steps(limit));
+    let run = runner(5).run(&failing, "t", Desk::update()).await;
+    assert!(matches!(run.unwrap().outcome, Outcome::Failed { .. }));
+    for limit in [9, 5] {
+        runner(limit).retry(&failing, "t").await.unwrap();
+        let thread = ThreadId::new("t").unwrap();
+        let view = ThreadView::load(&*bench.journal, &thread).await.unwrap();
+        assert_eq!(view.unwrap().limits.steps, limit);
+    }
+}
+
+#[tokio::test]
+async fn steps_of_a_graph_inside_do_not_count_towards_the_budget_after_a_resume() {
+    let bench = Bench::new();
+    let child = GraphBuilder::<Desk>::typed("child")
+        .function("a", |_, _| async { note("a") })
+        .function("b", |_, _| async { note("b") })
+        .function("c", |_, context: TaskContext| async move {
+            context.ask("?").await?;
+            note("c")
+        })
+        .start(["a"])
+        .edge("a", "b")
+        .edge("b", "c")
+        .finish("c")
+        .compile()
+        .unwrap();
+    let graph = GraphBuilder::<Desk>::typed("g")
+        .subgraph("child", child)
+        .function("last", |_, _| async { note("last") })
+        .start(["child"])
+        .edge("child", "last")
+        .finish("last")
+        .compile()
+        .unwrap();
+    let runner = bench.runner().limited(steps(2));
+    let run = runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let answer = [(run.asks()[0].id.clone(), true)];
+    let run = runner.resume(&graph, "t", answer).await.unwrap();
+    assert_eq!(
+        run.state.notes,
+        ["a", "b", "c", "last"],
+        "{:?}",
+        run.outcome
+    );
+    assert_eq!(run.steps, 2);
+    bench.is_whole().await;
+}
