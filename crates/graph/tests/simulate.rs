@@ -2,7 +2,7 @@
 //! nothing had, and nothing happens twice that must not.
 //!
 //! `RAG_SIMULATE_SEED=17` runs one seed and prints what happened in it;
-//! `RAG_SIMULATE_SEEDS=1000000` runs so many.
+//! `RAG_SIMULATE_SEEDS=1000000` runs so many, from `RAG_SIMULATE_FROM` on.
 
 mod build;
 mod plan;
@@ -94,10 +94,11 @@ fn a_storm_changes_neither_the_end_nor_what_was_done() {
         println!("{}", check(seed).trace.join("\n"));
         return;
     }
-    let seeds = number("RAG_SIMULATE_SEEDS").unwrap_or(SEEDS);
+    let begin = number("RAG_SIMULATE_FROM").unwrap_or(0);
+    let end = begin + number("RAG_SIMULATE_SEEDS").unwrap_or(SEEDS);
     std::thread::scope(|scope| {
         for first in 0..THREADS {
-            let seeds = (first as u64..seeds).step_by(THREADS);
+            let seeds = (begin + first as u64..end).step_by(THREADS);
             scope.spawn(|| seeds.for_each(|seed| drop(check(seed))));
         }
     });

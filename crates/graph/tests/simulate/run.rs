@@ -225,6 +225,7 @@ impl Run {
             };
             join(driven, meanwhile).await.0
         });
+        self.world.end_process();
         let ended = ended.map_err(|stuck| stuck.to_string())?;
         if process.is_dead() {
             self.world.strike();

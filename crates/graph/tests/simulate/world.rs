@@ -172,6 +172,11 @@ impl World {
         held.calm = calm;
     }
 
+    /// The attempt is over; its process is let go, which knows this world.
+    pub(super) fn end_process(&self) {
+        self.held().process = None;
+    }
+
     pub(super) fn strike(&self) {
         self.held().ledger.struck = true;
     }
