@@ -33,6 +33,7 @@ pub mod view;
 
 pub use answers::{Answers, Decision};
 pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
+pub use nodes::{AgentNode, AgentSaid};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};
 pub use runs::{Resume, Retry, RunError, Runtime, Start, StateEdit, UpdateState, Updated, Watch};

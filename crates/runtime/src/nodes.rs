@@ -1,58 +1,116 @@
 //! Where graph and agent meet: nodes that run an agent, or ask a person.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use rustagents_agent::{Agent, AgentInput, agent::AgentEnd, agent::AgentOutcome};
-use rustagents_core::{BoxFuture, ask, code::Coded};
-use rustagents_graph::{Node, NodeError, NodeFailure, NodeOutput, State, TaskContext, Update};
+use rustagents_agent::{Agent, AgentInput, agent::AgentOutcome};
+use rustagents_core::{BoxFuture, ask, code::Coded, message::Message};
+use rustagents_graph::{
+    GraphState, Node, NodeError, NodeFailure, NodeOutput, State, TaskContext, Update,
+};
 use serde_json::Value;
 
 /// The most characters of a node's last words that people are shown.
 const SUMMARY: usize = 60;
 
-/// A node that runs an agent on the conversation.
+/// A node that runs an agent.
 ///
-/// Without an output channel the conversation gets all messages that the agent
-/// made; with one, that channel gets the answer and the messages stay its own.
-pub(crate) struct AgentNode {
+/// It goes on where the agent stood, after a crash, an answer or a failed try. Its
+/// questions are the agent's; where the agent has labels, it takes the route of the
+/// label. When the run is cancelled, the agent settles what it has in flight.
+///
+/// ```
+/// use rustagents_agent::Agent;
+/// use rustagents_graph::{Graph, GraphBuilder, GraphFaults, GraphState, Messages};
+/// use rustagents_runtime::AgentNode;
+///
+/// #[derive(Clone, Debug, GraphState)]
+/// struct Talk {
+///     #[channel(messages)]
+///     messages: Messages,
+/// }
+///
+/// fn talk(agent: Agent) -> Result<Graph<Talk>, GraphFaults> {
+///     let reply = AgentNode::new(
+///         agent,
+///         |talk: &Talk| talk.messages.to_vec(),
+///         |said| Talk::update().extend_messages(said.messages),
+///     );
+///     GraphBuilder::<Talk>::typed("talk")
+///         .node("reply", reply)
+///         .start(["reply"])
+///         .finish("reply")
+///         .compile()
+/// }
+/// # let _ = talk;
+/// ```
+pub struct AgentNode<S: GraphState = State> {
     agent: Agent,
-    conversation: Option<String>,
-    output: Option<String>,
+    reads: Box<Reads<S>>,
+    writes: Box<Writes<S>>,
 }
 
-impl AgentNode {
-    pub(crate) fn new(agent: Agent, conversation: Option<String>, output: Option<String>) -> Self {
+/// What an agent is given of a state.
+type Reads<S> = dyn Fn(&S) -> Vec<Arc<Message>> + Send + Sync;
+
+/// What is written of what an agent said.
+type Writes<S> = dyn Fn(AgentSaid) -> <S as GraphState>::Update + Send + Sync;
+
+/// What an agent said in the end.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AgentSaid {
+    /// Its answer: text, or the label that it chose.
+    pub answer: String,
+    /// All messages that it made, the answer's too.
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl<S: GraphState> fmt::Debug for AgentNode<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentNode").finish_non_exhaustive()
+    }
+}
+
+impl<S: GraphState> AgentNode<S> {
+    /// A node that gives the agent the messages that `reads` finds in the state, and
+    /// writes what `writes` makes of what it said. Both must be pure functions.
+    pub fn new(
+        agent: Agent,
+        reads: impl Fn(&S) -> Vec<Arc<Message>> + Send + Sync + 'static,
+        writes: impl Fn(AgentSaid) -> S::Update + Send + Sync + 'static,
+    ) -> Self {
         Self {
             agent,
-            conversation,
-            output,
+            reads: Box::new(reads),
+            writes: Box::new(writes),
         }
     }
 
-    async fn drive(&self, state: &State, context: &TaskContext) -> Result<NodeOutput, NodeError> {
-        let messages = self
-            .conversation
-            .as_deref()
-            .map_or(&[][..], |name| state.messages(name));
+    async fn drive(&self, state: &S, context: &TaskContext) -> Result<NodeOutput<S>, NodeError> {
+        let messages = (self.reads)(state);
         let input = context.scope().run().input.as_ref();
         let run_start = messages
             .iter()
             .position(|m| Some(&m.id) == input)
             .unwrap_or(0);
         let input = AgentInput {
-            messages: messages.to_vec(),
+            messages,
             run_start,
         };
         let end = self.agent.drive(context.scope(), input).await?;
-        match &end.outcome {
+        match end.outcome {
             AgentOutcome::Completed(answer) => {
-                let (value, label) = (answer.value().to_owned(), answer.label().map(str::to_owned));
-                Ok(self.output(end, value, label))
+                let said = AgentSaid {
+                    answer: answer.value().to_owned(),
+                    messages: end.messages,
+                };
+                let told = summary(&said.answer);
+                let mut output = NodeOutput::of((self.writes)(said)).summary(told);
+                output.route = answer.label().map(str::to_owned);
+                Ok(output)
             }
-            AgentOutcome::Suspended(asks) => match context.suspend(asks.clone()).await {},
-            AgentOutcome::Interrupted(reason) => Err(NodeError::Interrupted {
-                reason: reason.clone(),
-            }),
+            AgentOutcome::Suspended(asks) => match context.suspend(asks).await {},
+            AgentOutcome::Interrupted(reason) => Err(NodeError::Interrupted { reason }),
             AgentOutcome::Failed(error) => Err(NodeError::Failed(NodeFailure {
                 code: error.code(),
                 class: error.class(),
@@ -62,25 +120,41 @@ impl AgentNode {
             _ => Err(NodeError::failed("the agent ended in an unknown way")),
         }
     }
-
-    fn output(&self, end: AgentEnd, answer: String, label: Option<String>) -> NodeOutput {
-        let mut output = NodeOutput::new().summary(summary(&answer));
-        output.route = label;
-        if let Some(channel) = &self.output {
-            output = output.write(channel.clone(), Update::Value(Value::String(answer)));
-        } else if let Some(channel) = &self.conversation {
-            output = output.write(channel.clone(), Update::Messages(end.messages));
-        }
-        output
-    }
 }
 
-impl Node for AgentNode {
+/// An agent on the conversation of a plan. Without an output channel the
+/// conversation gets all messages that the agent made; with one, that channel gets
+/// the answer and the messages stay its own.
+pub(crate) fn on_conversation(
+    agent: Agent,
+    conversation: Option<String>,
+    output: Option<String>,
+) -> AgentNode {
+    let reads = conversation.clone();
+    AgentNode::new(
+        agent,
+        move |state: &State| {
+            let messages = reads.as_deref().map(|name| state.messages(name));
+            messages.map(<[_]>::to_vec).unwrap_or_default()
+        },
+        move |said| {
+            let mut writes = rustagents_graph::Writes::new();
+            if let Some(channel) = &output {
+                writes.push(channel.clone(), Update::Value(said.answer.into()));
+            } else if let Some(channel) = &conversation {
+                writes.push(channel.clone(), Update::Messages(said.messages));
+            }
+            writes
+        },
+    )
+}
+
+impl<S: GraphState> Node<S> for AgentNode<S> {
     fn run(
         &self,
-        state: Arc<State>,
+        state: Arc<S>,
         context: TaskContext,
-    ) -> BoxFuture<'_, Result<NodeOutput, NodeError>> {
+    ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>> {
         Box::pin(async move { self.drive(&state, &context).await })
     }
 

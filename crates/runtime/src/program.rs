@@ -20,7 +20,7 @@ use rustagents_lang::{self as lang, Blueprint, Node, NodeKind, Target, Way};
 use rustagents_registry::{RegisterError, Registry, Snapshot};
 use serde_json::json;
 
-use crate::nodes::{AgentNode, InterruptNode};
+use crate::nodes::{InterruptNode, on_conversation};
 
 /// The models and tools that plans may name.
 #[derive(Clone, Default)]
@@ -203,7 +203,7 @@ impl Lowering<'_> {
                     let conversation = blueprint.messages_channel().map(str::to_owned);
                     builder.node(
                         &*node.name,
-                        AgentNode::new(agent, conversation, output.clone()),
+                        on_conversation(agent, conversation, output.clone()),
                     )
                 }
                 NodeKind::Interrupt { prompt, output } => {

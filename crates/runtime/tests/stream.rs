@@ -98,7 +98,7 @@ async fn each_mode_has_its_parts_with_the_graph_that_they_come_from() {
         [
             r#"[] say:1.0 [["seen",{"set":"say"}]]"#,
             r#"[sub:2.0] sub:2.0/in:1.0 [["seen",{"set":"in"}]]"#,
-            r#"[] sub:2.0 [["seen",{"append":["in"]}]]"#,
+            r#"[] sub:2.0 [["seen",{"set":"in"}]]"#,
         ]
     );
     assert_eq!(

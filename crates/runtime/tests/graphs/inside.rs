@@ -1,12 +1,13 @@
 //! What lies in a graph: agents, and other graphs.
 
 use super::*;
-use rustagents_agent::{Agent, AgentInput, FailFast, ToolSet, agent::AgentOutcome};
+use rustagents_agent::{Agent, FailFast, ToolSet};
 use rustagents_core::{
     budget::Limits,
     model::ModelError,
     tool::{Approval, EffectClass, Tool},
 };
+use rustagents_runtime::AgentNode;
 use rustagents_testkit::{
     model::{FakeModel, Reply},
     tool::FakeTool,
@@ -22,23 +23,13 @@ fn agent(replies: impl IntoIterator<Item = Reply>, world: &World) -> Graph<Desk>
         .policy(FailFast)
         .build()
         .unwrap();
-    let run = move |desk: Arc<Desk>, context: TaskContext| {
-        let agent = agent.clone();
-        async move {
-            let input = AgentInput {
-                messages: desk.messages.to_vec(),
-                run_start: 0,
-            };
-            let end = agent.drive(context.scope(), input).await?;
-            match end.outcome {
-                AgentOutcome::Completed(answer) => note(answer.value()),
-                AgentOutcome::Suspended(asks) => match context.suspend(asks).await {},
-                other => Err(NodeError::failed(format!("{other:?}"))),
-            }
-        }
-    };
+    let node = AgentNode::new(
+        agent,
+        |desk: &Desk| desk.messages.to_vec(),
+        |said| Desk::update().notes(said.answer),
+    );
     GraphBuilder::<Desk>::typed("g")
-        .function("clerk", run)
+        .node("clerk", node)
         .start(["clerk"])
         .finish("clerk")
         .compile()
