@@ -9,21 +9,19 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures::{StreamExt, stream, stream::BoxStream};
 use rustagents_agent::{Agent, AgentInput, ToolSet, TypedTool};
 use rustagents_core::{
-    CancellationToken,
-    budget::{Budget, Limits, Spent},
     event::Events,
-    ids::{Branch, RunId, ThreadId},
-    journal::{Journal, Owner},
-    log::ThreadLog,
     message::Message,
     model::{FinishReason, Model, ModelDelta, ModelRequest, StreamItem},
-    scope::{RunShared, Scope, Write},
+    recorder::Durability,
+    scope::Write,
     tool::{EffectClass, ToolContext, ToolError},
 };
-use rustagents_runtime::host::SystemClock;
 use rustagents_store::MemoryJournal;
 
-use crate::row::{self, Side, Sides};
+use crate::{
+    drive,
+    row::{self, Side, Sides},
+};
 
 /// How many runs one measurement makes.
 const RUNS: u32 = 50;
@@ -112,31 +110,8 @@ fn asking(hops: usize) -> Agent {
 }
 
 async fn run(agent: &Agent, hops: usize) {
-    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
-    let thread = ThreadId::new("bench").unwrap();
-    let claim = journal.claim(&thread, Owner::default()).await.unwrap();
-    let limits = Limits {
-        model_calls: 1_000,
-        tool_calls: 1_000,
-        ..Limits::default()
-    };
-    let scope = Scope::root(RunShared {
-        journal,
-        thread,
-        branch: Branch::main(),
-        epoch: claim.epoch,
-        run: RunId::from("bench"),
-        attempt: 1,
-        retried: 0,
-        input: None,
-        log: ThreadLog::default(),
-        budget: Budget::resumed(limits, Spent::default()),
-        events: Events::default(),
-        clock: Arc::new(SystemClock::new()),
-        durability: rustagents_core::recorder::Durability::Sync,
-        cancel: CancellationToken::new(),
-        drain: CancellationToken::new(),
-    });
+    let journal = Arc::new(MemoryJournal::new());
+    let (scope, _claim) = drive::scope(journal, Durability::Sync, Events::default()).await;
     let message = Arc::new(Message::user(scope.mint_message(), "add"));
     let mut write = Write::new();
     write.message(Arc::clone(&message));

@@ -1,4 +1,4 @@
-//! Drives a graph once, on a thread of its own.
+//! What a scenario is driven on, and how a graph is driven once.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -7,7 +7,7 @@ use rustagents_core::{
     budget::{Budget, Limits, Spent},
     event::Events,
     ids::{Branch, RunId, ThreadId},
-    journal::{Journal, Owner},
+    journal::{Claim, Journal, Owner},
     log::ThreadLog,
     message::Message,
     recorder::Durability,
@@ -64,13 +64,18 @@ impl Journals {
     }
 }
 
-/// Runs `graph` to its end, on `messages` in its channel of that name.
-pub(crate) async fn run(graph: &Graph, journals: &mut Journals, messages: usize) -> GraphEnd {
-    let (journal, durability) = journals.next();
+/// A new run on a claimed thread, with more of everything than it needs.
+pub(crate) async fn scope(
+    journal: Arc<dyn Journal>,
+    durability: Durability,
+    events: Events,
+) -> (Scope, Claim) {
     let thread = ThreadId::new("bench").unwrap();
     let claim = journal.claim(&thread, Owner::default()).await.unwrap();
     let limits = Limits {
         steps: u64::MAX,
+        model_calls: 1_000,
+        tool_calls: 1_000,
         ..Limits::default()
     };
     let scope = Scope::root(RunShared {
@@ -84,12 +89,19 @@ pub(crate) async fn run(graph: &Graph, journals: &mut Journals, messages: usize)
         input: None,
         log: ThreadLog::default(),
         budget: Budget::resumed(limits, Spent::default()),
-        events: Events::default(),
+        events,
         clock: Arc::new(SystemClock::new()),
         durability,
         cancel: CancellationToken::new(),
         drain: CancellationToken::new(),
     });
+    (scope, claim)
+}
+
+/// Runs `graph` to its end, on `messages` in its channel of that name.
+pub(crate) async fn run(graph: &Graph, journals: &mut Journals, messages: usize) -> GraphEnd {
+    let (journal, durability) = journals.next();
+    let (scope, _claim) = scope(journal, durability, Events::default()).await;
     let at = graph.position(&scope).unwrap();
     let mut input = Writes::new();
     if messages > 0 {

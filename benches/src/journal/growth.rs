@@ -7,21 +7,20 @@ use std::{
 };
 
 use rustagents_core::{
-    CancellationToken,
-    budget::{Budget, Limits, Spent},
     event::{Event, Events},
-    ids::{Branch, MessageId, RunId, ThreadId},
-    journal::{Journal, Owner, Select},
+    ids::{Branch, MessageId, ThreadId},
+    journal::{Journal, Select},
     log::ThreadLog,
     message::Message,
     recorder::Durability,
-    scope::{RunShared, Scope, Write},
+    scope::Write,
 };
 use rustagents_graph::{
-    Frame, Graph, GraphBuilder, GraphEnd, NodeOutput, Reducer, Update, Writes, node_fn,
+    Frameless, Graph, GraphBuilder, NodeOutput, Reducer, Update, Writes, node_fn,
 };
-use rustagents_runtime::host::SystemClock;
 use rustagents_store_sqlite::{SqliteJournal, Synchronous};
+
+use crate::drive;
 
 use super::{
     Figure,
@@ -35,12 +34,6 @@ pub(super) const TEXT_BYTES: usize = 1_000;
 
 /// The steps before which nothing is cold any more.
 const TENTH: usize = 400;
-
-struct NoFrame;
-
-impl Frame for NoFrame {
-    fn close(&self, _: &GraphEnd, _: &mut Write) {}
-}
 
 pub(crate) fn growth(synchronous: Synchronous) -> Vec<Figure> {
     let mode = match synchronous {
@@ -140,8 +133,6 @@ fn talking(steps: u64) -> Graph {
 /// Runs the steps, and says what each took.
 pub(crate) async fn run(path: &Path, synchronous: Synchronous, steps: u64) -> Vec<Duration> {
     let journal = Arc::new(SqliteJournal::open_with(path, synchronous).unwrap());
-    let thread = ThreadId::new("bench").unwrap();
-    let claim = journal.claim(&thread, Owner::default()).await.unwrap();
     let times = Arc::new(Mutex::new((Instant::now(), Vec::new())));
     let noted = Arc::clone(&times);
     let events = Events::listen(move |event| {
@@ -153,35 +144,13 @@ pub(crate) async fn run(path: &Path, synchronous: Synchronous, steps: u64) -> Ve
             times.1.push(took);
         }
     });
-    let scope = Scope::root(RunShared {
-        journal,
-        thread,
-        branch: Branch::main(),
-        epoch: claim.epoch,
-        run: RunId::from("bench"),
-        attempt: 1,
-        retried: 0,
-        input: None,
-        log: ThreadLog::default(),
-        budget: Budget::resumed(
-            Limits {
-                steps: steps + 1,
-                ..Limits::default()
-            },
-            Spent::default(),
-        ),
-        events,
-        clock: Arc::new(SystemClock::new()),
-        durability: Durability::Sync,
-        cancel: CancellationToken::new(),
-        drain: CancellationToken::new(),
-    });
+    let (scope, claim) = drive::scope(journal, Durability::Sync, events).await;
     let graph = talking(steps);
     let at = graph.position(&scope).unwrap();
     let at = graph.open(&scope, at, Writes::new(), Write::new());
     let at = at.await.unwrap();
     times.lock().unwrap().0 = Instant::now();
-    Box::pin(graph.drive(&scope, at, &NoFrame)).await.unwrap();
+    Box::pin(graph.drive(&scope, at, &Frameless)).await.unwrap();
     drop((scope, claim));
     let times = times.lock().unwrap();
     times.1.clone()
