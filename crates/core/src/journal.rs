@@ -261,25 +261,38 @@ impl Batch {
                 rule: "a batch names a key once",
             });
         }
-        let bytes = self.bytes();
-        if bytes > MAX_BATCH_BYTES {
-            return Err(JournalError::TooLarge {
-                what: "batch",
-                bytes,
-                limit: MAX_BATCH_BYTES,
-            });
-        }
-        Ok(())
+        check_bytes(self.bytes())
     }
+}
+
+/// Says whether so many bytes fit into one batch.
+pub(crate) fn check_bytes(bytes: usize) -> Result<(), JournalError> {
+    if bytes <= MAX_BATCH_BYTES {
+        return Ok(());
+    }
+    Err(JournalError::TooLarge {
+        what: "batch",
+        bytes,
+        limit: MAX_BATCH_BYTES,
+    })
+}
+
+/// The bytes of bodies, messages and contents.
+pub(crate) fn bytes_of(
+    bodies: impl Iterator<Item = usize>,
+    messages: &[Arc<Message>],
+    contents: &[Content],
+) -> usize {
+    let contents = contents.iter().map(|content| content.bytes.len());
+    let messages = messages.iter().map(|message| message.text_bytes());
+    bodies.sum::<usize>() + contents.sum::<usize>() + messages.sum::<usize>()
 }
 
 impl Batch {
     /// The bytes of its bodies, messages and contents.
     pub fn bytes(&self) -> usize {
         let bodies = self.entries.iter().map(|entry| entry.body.len());
-        let contents = self.contents.iter().map(|content| content.bytes.len());
-        let messages = self.messages.iter().map(|message| message.text_bytes());
-        bodies.sum::<usize>() + contents.sum::<usize>() + messages.sum::<usize>()
+        bytes_of(bodies, &self.messages, &self.contents)
     }
 
     /// Adds what `later` writes, but not its heads.

@@ -29,7 +29,7 @@ use crate::{
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
     journal::{
         Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, Place, Record,
-        Seq,
+        Seq, bytes_of, check_bytes,
     },
     log::ThreadLog,
     message::Message,
@@ -336,6 +336,11 @@ impl Scope {
     /// # Errors
     /// Whatever the journal says.
     pub async fn append(&self, write: Write) -> Result<(), JournalError> {
+        if self.run().durability == Durability::None {
+            write.check()?;
+            self.remember(&write.messages);
+            return Ok(());
+        }
         let commits = write
             .drafts
             .iter()
@@ -420,8 +425,8 @@ impl Scope {
 /// What is to be written together on one chain.
 #[derive(Debug, Default)]
 pub struct Write {
-    /// Most writes have one or two.
-    drafts: SmallVec<[Draft; 2]>,
+    /// Most writes have one.
+    drafts: SmallVec<[Draft; 1]>,
     messages: Vec<Arc<Message>>,
     contents: Vec<Content>,
     /// The checkpoint at which the writer is then.
@@ -459,6 +464,16 @@ impl Write {
     /// Says at which checkpoint the writer is once this is durable.
     pub fn reaches(&mut self, checkpoint: u64) {
         self.checkpoint = Some(checkpoint);
+    }
+
+    /// Says whether it could be written at all.
+    fn check(&self) -> Result<(), JournalError> {
+        if let Some(reason) = &self.failed {
+            let reason = reason.clone();
+            return Err(JournalError::Encode { reason });
+        }
+        let bodies = self.drafts.iter().map(|draft| draft.body.len());
+        check_bytes(bytes_of(bodies, &self.messages, &self.contents))
     }
 
     /// Whether there is nothing to write.

@@ -375,15 +375,16 @@ impl<S: GraphState> GraphBuilder<S> {
         let mut ways = self.ways();
         let nodes = self.nodes.iter().map(|(name, node)| {
             let compiled = CompiledNode {
+                name: NodeName::from(name.as_str()),
                 node: Arc::clone(node),
                 way: ways.remove(name.as_str()).unwrap_or(Way::Next(Vec::new())),
                 joins: places(&joins, name),
                 spec: self.spec_of(name),
                 cache: self.caches.get(name).cloned(),
             };
-            (NodeName::from(name.as_str()), compiled)
+            (compiled.name.clone(), compiled)
         });
-        let nodes = nodes.collect();
+        let nodes: foldhash::HashMap<_, CompiledNode<S>> = nodes.collect();
         let has = |test: fn(Reducer) -> bool| self.channels.iter().any(|spec| test(spec.reducer));
         Ok(Graph::new(Compiled {
             name: self.name.clone(),
@@ -392,6 +393,7 @@ impl<S: GraphState> GraphBuilder<S> {
                 Way::Branch(branch) => Some(branch),
                 _ => None,
             }),
+            has_deferred: nodes.values().any(|node| node.spec.is_deferred),
             nodes,
             joins,
             has_fleeting: has(Reducer::is_fleeting),

@@ -155,7 +155,7 @@ impl<S: GraphState> CacheRule<S> {
 /// What of an output may be another task's: all of it, unless it holds messages,
 /// which are their thread's, or goes on in the graph around.
 pub(crate) fn keepable<S: GraphState>(output: &NodeOutput<S>) -> Option<TaskWrite> {
-    let writes = &output.written;
+    let writes = output.written.as_ref()?;
     let mut messages = writes.channels.iter().flat_map(|(_, w)| w.messages());
     if writes.failed.is_some() || messages.next().is_some() || output.parent.is_some() {
         return None;
@@ -171,10 +171,10 @@ pub(crate) fn keepable<S: GraphState>(output: &NodeOutput<S>) -> Option<TaskWrit
 /// The output that was kept.
 pub(crate) fn kept_output<S: GraphState>(write: TaskWrite) -> NodeOutput<S> {
     NodeOutput {
-        written: Writes {
+        written: Some(Box::new(Writes {
             channels: write.writes,
             ..Writes::new()
-        },
+        })),
         route: write.route,
         goto: write.goto,
         ..NodeOutput::default()

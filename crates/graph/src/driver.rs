@@ -26,7 +26,7 @@ use crate::{
 pub use activation::Failure;
 use commit::Advanced;
 pub(crate) use commit::Move;
-use superstep::Stop;
+use superstep::{Stop, Superstep};
 
 /// Drives one graph on one chain.
 pub(crate) struct Driver<'a, S: GraphState> {
@@ -92,11 +92,12 @@ impl<'a, S: GraphState> Driver<'a, S> {
             {
                 return self.close(&at, outcome, frame).await;
             }
-            let mut step = self.run_tasks(&at).await;
-            at = match step.stop() {
-                None => match self.advance(at, step, frame).await? {
-                    Advanced::To(next) => next,
-                    Advanced::Refused(at, node, error) => {
+            let mut step = Superstep::new();
+            self.run_tasks(&mut step, &at).await;
+            match step.stop() {
+                None => match self.advance(&mut at, step, frame).await? {
+                    Advanced::On => {}
+                    Advanced::Refused(node, error) => {
                         return self.fail(&at, node, &error, frame).await;
                     }
                 },
@@ -110,7 +111,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
                 Some(Stop::Asks(asks)) => {
                     return self.close(&at, Outcome::Suspended(asks), frame).await;
                 }
-            };
+            }
         }
         Ok(end(&at, Outcome::Completed))
     }

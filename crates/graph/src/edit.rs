@@ -12,7 +12,7 @@ use crate::{
     driver::{Driver, Move},
     graph::{Compiled, Graph, OpenError, Position},
     node::NodeOutput,
-    record::{Checkpoint, Pending, Source, Task, TaskWrite},
+    record::{Checkpoint, Pending, Source, Task},
     schedule::{Accepted, ScheduleError},
     snapshot::Growth,
     state::{ChannelName, Delta, FindMessage, GraphState},
@@ -125,8 +125,12 @@ impl<S: GraphState> Driver<'_, S> {
             argument: None,
         };
         let acts = actor.filter(|node| node.as_str() != END);
-        let (accepted, messages): Accepted = match &acts {
-            Some(node) => self.graph.accept(&at.state, node, output)?,
+        let acts = match acts {
+            Some(node) => Some(self.graph.known(&node)?),
+            None => None,
+        };
+        let (accepted, messages): Accepted = match acts {
+            Some(node) => node.accept(&at.state, output)?,
             None => Compiled::<S>::accept_writes(&*at.state, &node, output.update.into())?,
         };
         if accepted.parent.is_some() && self.scope.namespace().is_root() {
@@ -146,39 +150,19 @@ impl<S: GraphState> Driver<'_, S> {
             messages: self.unrecorded(messages),
         };
         self.moved(at, moving, write, |state, before, number| {
-            self.after(
-                state,
-                before,
-                number,
-                (&tasks, &accepted),
-                acts.is_some(),
-                ends,
-            )
+            if ends {
+                return Ok(Pending::default());
+            }
+            let Some(node) = acts else {
+                return Ok(before);
+            };
+            let mut kept = before;
+            kept.next.retain(|pending| pending.node != node.name);
+            kept.deferred.retain(|pending| pending.node != node.name);
+            let writes = accepted.iter().flatten();
+            let done = writes.map(|write| (node, write));
+            self.graph.follow(state, done, kept, number)
         })
-    }
-
-    /// What is pending after an edit.
-    fn after(
-        &self,
-        state: &S,
-        before: Pending,
-        number: u64,
-        (tasks, writes): (&[Task], &[Option<TaskWrite>]),
-        acts: bool,
-        ends: bool,
-    ) -> Result<Pending, ScheduleError> {
-        if ends {
-            return Ok(Pending::default());
-        }
-        if !acts {
-            return Ok(before);
-        }
-        let mut kept = before;
-        for task in tasks {
-            kept.next.retain(|pending| pending.node != task.node);
-            kept.deferred.retain(|pending| pending.node != task.node);
-        }
-        self.graph.follow(state, tasks, writes, kept, number)
     }
 
     fn rewind(

@@ -49,6 +49,8 @@ pub(crate) struct Compiled<S: GraphState> {
     /// Whether a channel loses at the end of a step what the one before wrote.
     pub(crate) has_fleeting: bool,
     pub(crate) has_untracked: bool,
+    /// Whether a node waits until nothing else is left.
+    pub(crate) has_deferred: bool,
     pub(crate) groups: BTreeMap<String, usize>,
     pub(crate) recursion_limit: u64,
     pub(crate) concurrency: usize,
@@ -60,8 +62,17 @@ impl<S: GraphState> Compiled<S> {
         self.nodes.get(name)
     }
 
+    /// The node of that name.
+    ///
+    /// # Errors
+    /// [`ScheduleError::NoNode`].
+    pub(crate) fn known(&self, name: &NodeName) -> Result<&CompiledNode<S>, ScheduleError> {
+        let none = || ScheduleError::NoNode { node: name.clone() };
+        self.node(name).ok_or_else(none)
+    }
+
     pub(crate) fn is_deferred(&self, name: &NodeName) -> bool {
-        self.node(name).is_some_and(|node| node.spec.is_deferred)
+        self.has_deferred && self.node(name).is_some_and(|node| node.spec.is_deferred)
     }
 
     /// Whether records keep what is written to the channel.
@@ -75,6 +86,7 @@ impl<S: GraphState> Compiled<S> {
 
 /// A node with what surrounds it.
 pub(crate) struct CompiledNode<S: GraphState> {
+    pub(crate) name: NodeName,
     pub(crate) node: Arc<dyn Node<S>>,
     pub(crate) way: Way<S>,
     /// Where the joins stand that wait for it.

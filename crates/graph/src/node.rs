@@ -72,7 +72,7 @@ pub struct NodeOutput<S: GraphState = State> {
     /// Its last words, for people.
     pub summary: String,
     /// What it writes beside, as it is recorded.
-    pub(crate) written: Writes,
+    pub(crate) written: Option<Box<Writes>>,
 }
 
 impl<S: GraphState> Default for NodeOutput<S> {
@@ -104,15 +104,17 @@ impl<S: GraphState> NodeOutput<S> {
             goto: None,
             parent: None,
             summary: String::new(),
-            written: Writes::new(),
+            written: None,
         }
     }
 
     /// Brings what it writes into the form of records.
     pub(crate) fn settle(&mut self) {
         let mut written: Writes = std::mem::take(&mut self.update).into();
-        written.merge(std::mem::take(&mut self.written));
-        self.written = written;
+        if let Some(more) = self.written.take() {
+            written.merge(*more);
+        }
+        self.written = Some(Box::new(written));
     }
 
     /// Takes the route with this label: text, or an enum that prints as one.

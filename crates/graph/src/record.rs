@@ -4,13 +4,13 @@ use rustagents_core::{
     ids::{FactKey, Namespace, NodeName, TaskId},
     journal::Seq,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use serde_json::Value;
 
 use crate::state::{ChannelName, Delta, Written};
 
 /// The body of a checkpoint: what a superstep changed, and what runs next.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Checkpoint {
     /// Its number in the thread, from 1.
     pub checkpoint: u64,
@@ -19,12 +19,12 @@ pub struct Checkpoint {
     /// Where it comes from.
     pub source: Source,
     /// The checkpoint whose state it starts from, where that is not the one before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub from: Option<u64>,
     /// The changes, in order.
     pub deltas: Vec<(ChannelName, Delta)>,
     /// The writes that the changes come of, where a graph around this one takes them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub writes: Vec<(ChannelName, Written)>,
     /// The tasks whose writes are in it.
     pub done: Vec<TaskId>,
@@ -33,19 +33,49 @@ pub struct Checkpoint {
     pub pending: Pending,
 }
 
+// Written here, and not derived: `flatten` writes through a map, at every step.
+impl Serialize for Checkpoint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { pending, .. } = self;
+        let mut body = serializer.serialize_struct("Checkpoint", 11)?;
+        body.serialize_field("checkpoint", &self.checkpoint)?;
+        body.serialize_field("step", &self.step)?;
+        body.serialize_field("source", &self.source)?;
+        if let Some(from) = &self.from {
+            body.serialize_field("from", from)?;
+        }
+        body.serialize_field("deltas", &self.deltas)?;
+        if !self.writes.is_empty() {
+            body.serialize_field("writes", &self.writes)?;
+        }
+        body.serialize_field("done", &self.done)?;
+        body.serialize_field("next", &pending.next)?;
+        if !pending.deferred.is_empty() {
+            body.serialize_field("deferred", &pending.deferred)?;
+        }
+        if !pending.waiting.is_empty() {
+            body.serialize_field("waiting", &pending.waiting)?;
+        }
+        if let Some(parent) = &pending.parent {
+            body.serialize_field("parent", parent)?;
+        }
+        body.end()
+    }
+}
+
 /// What is left to do after a checkpoint; nothing: the graph is done.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Pending {
     /// The tasks of the next superstep.
     pub next: Vec<Task>,
     /// Tasks of deferred nodes, which wait until nothing else is left.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub deferred: Vec<Task>,
     /// The joins that some of their sources have reached.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub waiting: Vec<Waiting>,
     /// Where the graph around this one goes on, where a node said so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub parent: Option<Vec<Goto>>,
 }
 
@@ -190,5 +220,73 @@ impl FailedTry {
     /// The key of the failure of try `number` of `task` inside `namespace`.
     pub fn key(namespace: &Namespace, task: &TaskId, number: u32) -> FactKey {
         FactKey::from(format_args!("try/{}/{number}", namespace.child(task)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustagents_core::encode;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::state::{Delta, Written};
+
+    fn task(task: &str, argument: Option<Value>) -> Task {
+        Task {
+            task: TaskId::from(task),
+            node: TaskId::from(task).node(),
+            argument,
+        }
+    }
+
+    fn full() -> Checkpoint {
+        Checkpoint {
+            checkpoint: 7,
+            step: 3,
+            source: Source::Fork,
+            from: Some(2),
+            deltas: vec![("a \"b\"".into(), Delta::Append(vec![json!(1), json!("x")]))],
+            writes: vec![("a".into(), Written::Set(json!({"k": null})))],
+            done: vec![TaskId::from("one:6.0")],
+            pending: Pending {
+                next: vec![task("two:7.0", None), task("three:7.1", Some(json!([1])))],
+                deferred: vec![task("last:7.2", None)],
+                waiting: vec![Waiting {
+                    join: "one+two:last".into(),
+                    reached: vec![NodeName::from("one")],
+                }],
+                parent: Some(vec![Goto::End, Goto::send(&"up", json!(2))]),
+            },
+        }
+    }
+
+    fn empty() -> Checkpoint {
+        Checkpoint {
+            checkpoint: 1,
+            step: 0,
+            source: Source::Input,
+            from: None,
+            deltas: Vec::new(),
+            writes: Vec::new(),
+            done: Vec::new(),
+            pending: Pending::default(),
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_is_read_as_it_was_written_with_all_there_is_and_with_nothing() {
+        for checkpoint in [full(), empty()] {
+            let text = encode::json(&checkpoint, str::to_owned).unwrap();
+            assert_eq!(text, serde_json::to_string(&checkpoint).unwrap());
+            let read: Checkpoint = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, checkpoint);
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_written() {
+        let text = serde_json::to_string(&empty()).unwrap();
+        let bare = r#"{"checkpoint":1,"step":0,"source":"input","deltas":[],"done":[],"next":[]}"#;
+        assert_eq!(text, bare);
     }
 }

@@ -10,7 +10,7 @@ use rustagents_core::{
 };
 
 use crate::{
-    graph::{Compiled, Target, Way},
+    graph::{Compiled, CompiledNode, Target, Way},
     node::NodeOutput,
     record::{Goto, Pending, Task, TaskWrite, Waiting},
     state::{ChannelName, Delta, Gathered, GraphState, ReduceError, TaskWrites, Writes},
@@ -36,7 +36,7 @@ impl<S: GraphState> Compiled<S> {
             source,
         };
         if let Some(failed) = writes.failed {
-            return Err(refused(failed));
+            return Err(refused(*failed));
         }
         for (channel, written) in &writes.channels {
             state.check(channel, written).map_err(refused)?;
@@ -46,86 +46,6 @@ impl<S: GraphState> Compiled<S> {
             ..TaskWrite::default()
         };
         Ok((write, writes.messages))
-    }
-
-    /// What is recorded of a task's output.
-    ///
-    /// # Errors
-    /// [`ScheduleError`]: a write, or where it goes on, does not fit the graph.
-    pub(crate) fn accept(
-        &self,
-        state: &S,
-        node: &NodeName,
-        mut output: NodeOutput<S>,
-    ) -> Result<Accepted, ScheduleError> {
-        output.settle();
-        let (mut write, messages) = Self::accept_writes(state, node, output.written)?;
-        write.route = output.route;
-        write.goto = output.goto;
-        write.parent = output.parent;
-        self.check_way(node, &write)?;
-        Ok((write, messages))
-    }
-
-    /// Says whether the node has the way that `write` takes.
-    pub(crate) fn check_way(
-        &self,
-        node: &NodeName,
-        write: &TaskWrite,
-    ) -> Result<(), ScheduleError> {
-        if self.is_handled(node, write) {
-            return Ok(());
-        }
-        let way = self.node(node).map(|node| &node.way);
-        match (way, &write.route, &write.goto) {
-            (None, ..) => Err(ScheduleError::NoNode { node: node.clone() }),
-            (Some(Way::Routes(routes)), label, _) => match label {
-                Some(label) if routes.contains_key(label) => Ok(()),
-                taken => Err(ScheduleError::Route {
-                    node: node.clone(),
-                    taken: taken.clone(),
-                    known: routes.keys().cloned().collect(),
-                }),
-            },
-            (Some(Way::Commands(targets)), _, Some(gotos)) => {
-                let is_declared = |goto: &&Goto| targets.iter().any(|to| to.is(goto.target()));
-                match gotos.iter().find(|goto| !is_declared(goto)) {
-                    None => Ok(()),
-                    Some(goto) => Err(ScheduleError::Goto {
-                        node: node.clone(),
-                        target: Some(goto.target().to_owned()),
-                        known: targets.iter().map(Target::to_string).collect(),
-                    }),
-                }
-            }
-            (Some(Way::Commands(targets)), _, None) if write.parent.is_none() => {
-                Err(ScheduleError::Goto {
-                    node: node.clone(),
-                    target: None,
-                    known: targets.iter().map(Target::to_string).collect(),
-                })
-            }
-            (Some(Way::Next(_) | Way::Branch(_)), _, Some(_)) => Err(ScheduleError::Goto {
-                node: node.clone(),
-                target: write
-                    .goto
-                    .iter()
-                    .flatten()
-                    .map(|to| to.target().to_owned())
-                    .next(),
-                known: Vec::new(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether `write` hands the failure of `node` to its error handler.
-    fn is_handled(&self, node: &NodeName, write: &TaskWrite) -> bool {
-        let handler = self.node(node).and_then(|node| node.spec.on_error.as_ref());
-        let goto = write.goto.as_deref();
-        handler.is_some_and(
-            |handler| matches!(goto, Some([Goto::Send { node, .. }]) if node == handler),
-        )
     }
 
     /// Puts the writes of a step together, channel by channel and in task order.
@@ -138,7 +58,7 @@ impl<S: GraphState> Compiled<S> {
         tasks: &[Task],
         writes: &mut [Option<TaskWrite>],
     ) -> Result<Vec<(ChannelName, Delta)>, ScheduleError> {
-        let mut deltas = Vec::new();
+        let mut deltas = Vec::with_capacity(writes.len().min(FEW));
         if let [Some(TaskWrite { writes, .. })] = writes
             && writes.len() == 1
             && !self.has_fleeting
@@ -174,27 +94,18 @@ impl<S: GraphState> Compiled<S> {
     ///
     /// # Errors
     /// [`ScheduleError`]: a router took no route, or there are too many tasks.
-    pub(crate) fn follow(
-        &self,
+    pub(crate) fn follow<'n>(
+        &'n self,
         state: &S,
-        done: &[Task],
-        writes: &[Option<TaskWrite>],
+        done: impl Iterator<Item = (&'n CompiledNode<S>, &'n TaskWrite)> + Clone,
         before: Pending,
         checkpoint: u64,
     ) -> Result<Pending, ScheduleError> {
         let mut plan = Plan::new(self, before, checkpoint);
-        let pairs = || {
-            done.iter()
-                .zip(writes)
-                .filter_map(|(task, write)| Some((task, write.as_ref()?)))
-        };
-        for (_, write) in pairs().filter(|(_, write)| write.goto.is_some()) {
+        for (_, write) in done.clone() {
             plan.send(write.goto.as_deref().unwrap_or_default());
         }
-        for (task, write) in pairs() {
-            let Some(node) = self.node(&task.node) else {
-                continue;
-            };
+        for (node, write) in done {
             if let Some(parent) = &write.parent {
                 plan.parent(parent);
             }
@@ -205,11 +116,11 @@ impl<S: GraphState> Compiled<S> {
                     let targets = write.route.as_ref().and_then(|label| routes.get(label));
                     plan.activate(targets.map_or(&[][..], Vec::as_slice));
                 }
-                (Way::Branch(branch), None) => plan.activate(branch.take(&task.node, state)?),
+                (Way::Branch(branch), None) => plan.activate(branch.take(&node.name, state)?),
                 (Way::Commands(_), None) => {}
             }
-            if write.goto.is_none() || !self.is_handled(&task.node, write) {
-                plan.arrive(&task.node, &node.joins);
+            if write.goto.is_none() || !node.is_handled(write) {
+                plan.arrive(&node.name, &node.joins);
             }
         }
         plan.finish()
@@ -227,6 +138,92 @@ impl<S: GraphState> Compiled<S> {
             plan.activate(branch.take(&NodeName::from(crate::START), state)?);
         }
         plan.finish()
+    }
+}
+
+impl<S: GraphState> CompiledNode<S> {
+    /// What is recorded of a task's output.
+    ///
+    /// # Errors
+    /// [`ScheduleError`]: a write, or where it goes on, does not fit the graph.
+    pub(crate) fn accept(
+        &self,
+        state: &S,
+        output: NodeOutput<S>,
+    ) -> Result<Accepted, ScheduleError> {
+        let NodeOutput {
+            update,
+            written,
+            route,
+            goto,
+            parent,
+            ..
+        } = output;
+        let mut writes: Writes = update.into();
+        if let Some(more) = written {
+            writes.merge(*more);
+        }
+        let (mut write, messages) = Compiled::<S>::accept_writes(state, &self.name, writes)?;
+        write.route = route;
+        write.goto = goto;
+        write.parent = parent;
+        self.check_way(&write)?;
+        Ok((write, messages))
+    }
+
+    /// Says whether the node has the way that `write` takes.
+    pub(crate) fn check_way(&self, write: &TaskWrite) -> Result<(), ScheduleError> {
+        if self.is_handled(write) {
+            return Ok(());
+        }
+        let node = &self.name;
+        match (&self.way, &write.route, &write.goto) {
+            (Way::Routes(routes), label, _) => match label {
+                Some(label) if routes.contains_key(label) => Ok(()),
+                taken => Err(ScheduleError::Route {
+                    node: node.clone(),
+                    taken: taken.clone(),
+                    known: routes.keys().cloned().collect(),
+                }),
+            },
+            (Way::Commands(targets), _, Some(gotos)) => {
+                let is_declared = |goto: &&Goto| targets.iter().any(|to| to.is(goto.target()));
+                match gotos.iter().find(|goto| !is_declared(goto)) {
+                    None => Ok(()),
+                    Some(goto) => Err(ScheduleError::Goto {
+                        node: node.clone(),
+                        target: Some(goto.target().to_owned()),
+                        known: targets.iter().map(Target::to_string).collect(),
+                    }),
+                }
+            }
+            (Way::Commands(targets), _, None) if write.parent.is_none() => {
+                Err(ScheduleError::Goto {
+                    node: node.clone(),
+                    target: None,
+                    known: targets.iter().map(Target::to_string).collect(),
+                })
+            }
+            (Way::Next(_) | Way::Branch(_), _, Some(_)) => Err(ScheduleError::Goto {
+                node: node.clone(),
+                target: write
+                    .goto
+                    .iter()
+                    .flatten()
+                    .map(|to| to.target().to_owned())
+                    .next(),
+                known: Vec::new(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `write` hands the node's failure to its error handler.
+    fn is_handled(&self, write: &TaskWrite) -> bool {
+        let goto = write.goto.as_deref();
+        self.spec.on_error.as_ref().is_some_and(
+            |handler| matches!(goto, Some([Goto::Send { node, .. }]) if node == handler),
+        )
     }
 }
 
@@ -284,6 +281,10 @@ impl<'a, S: GraphState> Plan<'a, S> {
         if self.graph.is_deferred(node) {
             self.pending.deferred.push(task);
         } else {
+            if self.pending.next.capacity() == 0 {
+                // Most steps have one task.
+                self.pending.next.reserve_exact(1);
+            }
             self.pending.next.push(task);
         }
     }

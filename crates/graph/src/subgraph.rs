@@ -48,7 +48,8 @@ impl<S: GraphState> Node<S> for Shared<S> {
             let mut output = NodeOutput::default();
             for (channel, written) in condensed(self.0.channels(), &*end.state, end.gained) {
                 if state.check(&channel, &written).is_ok() {
-                    output.written.add(channel, written);
+                    let writes = output.written.get_or_insert_default();
+                    writes.add(channel, written);
                 }
             }
             output.goto = end.parent;

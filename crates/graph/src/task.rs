@@ -86,13 +86,14 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
         }
     }
 
-    fn poll_node(&mut self, cx: &mut Context<'_>) {
+    /// What the node came to, if it did in this poll.
+    fn poll_node(&mut self, cx: &mut Context<'_>) -> Option<thread::Result<Ended<S>>> {
         if self.stops || self.is_cut || self.ended.is_some() {
-            return;
+            return None;
         }
-        let polled = self.context.inside(|| self.node.poll_unpin(cx));
-        if let Poll::Ready(ended) = polled {
-            self.ended = Some(ended);
+        match self.context.inside(|| self.node.poll_unpin(cx)) {
+            Poll::Ready(ended) => Some(ended),
+            Poll::Pending => None,
         }
     }
 
@@ -124,7 +125,12 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
     type Output = TaskEnd<S>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<TaskEnd<S>> {
-        self.poll_node(cx);
+        if let Some(ended) = self.poll_node(cx) {
+            if self.running.is_none() && self.context.is_alone() {
+                return Poll::Ready(end_of(ended));
+            }
+            self.ended = Some(ended);
+        }
         self.poll_cancelled(cx);
         if self.poll_work(cx) {
             return Poll::Pending;
@@ -138,12 +144,17 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
         if self.is_cut {
             return Poll::Ready(TaskEnd::Failed(NodeError::Halt(Halt::Cancelled)));
         }
-        let Some(ended) = self.ended.take() else {
-            return Poll::Pending;
-        };
-        Poll::Ready(match ended {
-            Ok(ended) => ended.map_or_else(TaskEnd::Failed, TaskEnd::Done),
-            Err(_) => TaskEnd::Failed(NodeError::failed("the node panicked")),
-        })
+        match self.ended.take() {
+            Some(ended) => Poll::Ready(end_of(ended)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+fn end_of<S: GraphState>(ended: thread::Result<Ended<S>>) -> TaskEnd<S> {
+    match ended {
+        Ok(Ok(output)) => TaskEnd::Done(output),
+        Ok(Err(error)) => TaskEnd::Failed(error),
+        Err(_) => TaskEnd::Failed(NodeError::failed("the node panicked")),
     }
 }

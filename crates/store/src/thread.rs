@@ -182,37 +182,24 @@ impl Thread {
 
     /// Writes a batch that was checked.
     pub fn write(&mut self, batch: Batch) -> Vec<Seq> {
-        let records = self.place(batch.entries, batch.at_ms);
         for message in batch.messages {
             self.add_message(message);
         }
         self.updated_at_ms = batch.at_ms;
-        let index = |record: Record| {
-            let seq = record.seq;
-            self.index(record);
-            seq
-        };
-        records.into_iter().map(index).collect()
+        let mut seqs = Vec::with_capacity(batch.entries.len());
+        for entry in batch.entries {
+            let seq = self.last_seq + 1;
+            self.index(placed(entry, seq, self.epoch, batch.at_ms));
+            seqs.push(seq);
+        }
+        seqs
     }
 
     /// The records that the entries of a batch would be now.
     pub fn place(&self, entries: Vec<Entry>, at_ms: u64) -> Vec<Record> {
         let entries = entries.into_iter().zip(self.last_seq + 1..);
         entries
-            .map(|(entry, seq)| Record {
-                seq,
-                chain: entry.chain,
-                place: entry.place,
-                kind: entry.kind.name.into(),
-                version: entry.kind.version,
-                run: entry.run,
-                attempt: entry.attempt,
-                epoch: self.epoch,
-                at_ms,
-                effect: entry.effect,
-                digest: entry.digest,
-                body: entry.body,
-            })
+            .map(|(entry, seq)| placed(entry, seq, self.epoch, at_ms))
             .collect()
     }
 
@@ -301,5 +288,23 @@ impl Thread {
             }
         }
         self.records.push(record);
+    }
+}
+
+/// The record that `entry` is at the place `seq`.
+fn placed(entry: Entry, seq: Seq, epoch: Epoch, at_ms: u64) -> Record {
+    Record {
+        seq,
+        chain: entry.chain,
+        place: entry.place,
+        kind: entry.kind.name.into(),
+        version: entry.kind.version,
+        run: entry.run,
+        attempt: entry.attempt,
+        epoch,
+        at_ms,
+        effect: entry.effect,
+        digest: entry.digest,
+        body: entry.body,
     }
 }

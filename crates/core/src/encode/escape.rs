@@ -20,6 +20,19 @@ pub(super) fn quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
+/// Whether a name needs no escape; for names that the compiler knows.
+#[inline]
+pub(super) const fn is_plain_name(name: &str) -> bool {
+    let mut rest = name.as_bytes();
+    while let [first, others @ ..] = rest {
+        if must_escape(*first) {
+            return false;
+        }
+        rest = others;
+    }
+    true
+}
+
 /// Whether no byte must be escaped. Many bytes are looked at in one; the last ones
 /// may overlap those before them.
 fn is_plain(bytes: &[u8]) -> bool {
@@ -56,6 +69,7 @@ const fn special(word: u64) -> u64 {
     (control | quote | slash) & TOPS
 }
 
+#[inline]
 const fn must_escape(byte: u8) -> bool {
     matches!(byte, 0..=0x1f | b'"' | b'\\')
 }

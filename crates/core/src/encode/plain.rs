@@ -56,10 +56,29 @@ impl Plain<'_> {
         Ok(())
     }
 
-    fn variant(&mut self, name: &str) {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for a key")]
+    fn variant(&mut self, name: &'static str) {
         self.0.push('{');
-        escape::quoted(self.0, name);
-        self.0.push(':');
+        self.key(name);
+    }
+
+    /// A name that the program is written with. Inlined, so that all there is to do
+    /// is to copy it: whether it needs an escape is known when it is compiled.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "the name is known to the caller alone"
+    )]
+    fn key(&mut self, name: &'static str) {
+        if escape::is_plain_name(name) {
+            self.0.push('"');
+            self.0.push_str(name);
+            self.0.push_str("\":");
+        } else {
+            escape::quoted(self.0, name);
+            self.0.push(':');
+        }
     }
 }
 
@@ -81,6 +100,7 @@ impl<'t> Open<'t> {
         }
     }
 
+    #[inline]
     fn comma(&mut self) {
         if !std::mem::take(&mut self.first) {
             self.plain.0.push(',');
@@ -92,10 +112,11 @@ impl<'t> Open<'t> {
         value.serialize(self.plain.reborrow())
     }
 
-    fn field(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Done {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for a key")]
+    fn field(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Done {
         self.comma();
-        escape::quoted(self.plain.0, name);
-        self.plain.0.push(':');
+        self.plain.key(name);
         value.serialize(self.plain.reborrow())
     }
 
@@ -199,6 +220,8 @@ impl<'t> ser::Serializer for Plain<'t> {
         value.serialize(self)
     }
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for a key")]
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         mut self,
         _: &'static str,
@@ -319,6 +342,8 @@ impl ser::SerializeStruct for Open<'_> {
     type Ok = ();
     type Error = Unusual;
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for a key")]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Done {
         self.field(name, value)
     }
@@ -333,6 +358,8 @@ impl ser::SerializeStructVariant for Open<'_> {
     type Ok = ();
     type Error = Unusual;
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "as for a key")]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Done {
         self.field(name, value)
     }

@@ -24,11 +24,17 @@ use crate::{
     task::{TaskEnd, TaskFuture},
 };
 
-/// A task that is over, for now.
-pub(super) struct Activated<'t, S: GraphState> {
+/// A task of the step, with its node.
+pub(super) struct Activation<'t, S: GraphState> {
     /// Its place in the step.
     pub(super) index: usize,
     pub(super) task: &'t Task,
+    pub(super) node: &'t CompiledNode<S>,
+}
+
+/// A task that is over, for now.
+pub(super) struct Activated<'t, S: GraphState> {
+    pub(super) what: Activation<'t, S>,
     pub(super) took: Duration,
     pub(super) end: TaskEnd<S>,
 }
@@ -65,21 +71,18 @@ impl<S: GraphState> Driver<'_, S> {
     pub(super) async fn activate<'t>(
         &self,
         at: &Position<S>,
-        index: usize,
-        task: &'t Task,
+        what: Activation<'t, S>,
     ) -> Activated<'t, S> {
         let began = self.watch();
-        let end = match self.graph.node(&task.node) {
-            Some(node) if node.is_plain() => {
-                self.started(task);
-                self.attempt(at, node, (task, 1), self.scope).await
-            }
-            Some(node) => self.guarded(at, node, task).await,
-            None => TaskEnd::Failed(NodeError::failed("the node does not exist")),
+        let Activation { task, node, .. } = what;
+        let end = if node.is_plain() {
+            self.started(task);
+            self.run_once(at, node, task).await
+        } else {
+            self.guarded(at, node, task).await
         };
         Activated {
-            index,
-            task,
+            what,
             took: self.watch().saturating_sub(began),
             end,
         }
@@ -94,7 +97,7 @@ impl<S: GraphState> Driver<'_, S> {
 
     /// A task of a node that has more to it than to be run once.
     async fn guarded(&self, at: &Position<S>, node: &CompiledNode<S>, task: &Task) -> TaskEnd<S> {
-        if let Some(ask) = self.ask_before(task) {
+        if let Some(ask) = self.ask_before(node, task) {
             return TaskEnd::Suspended(vec![ask]);
         }
         let cached = node.cache.as_ref().and_then(|rule| {
@@ -117,22 +120,13 @@ impl<S: GraphState> Driver<'_, S> {
         match (end, cached) {
             (TaskEnd::Done(mut output), Some((rule, key))) if is_own => {
                 output.settle();
-                if let Some(write) = self.keepable(at, task, &output) {
+                if let Some(write) = keepable_here(at, node, &output) {
                     rule.keep(key, write, now).await;
                 }
                 TaskEnd::Done(output)
             }
             (end, _) => end,
         }
-    }
-
-    /// What of an output may be another task's, if the graph takes it at all.
-    fn keepable(&self, at: &Position<S>, task: &Task, output: &NodeOutput<S>) -> Option<TaskWrite> {
-        let write = keepable(output)?;
-        let mut writes = write.writes.iter();
-        let fits = writes.all(|(channel, written)| at.state.check(channel, written).is_ok());
-        let goes_on = self.graph.check_way(&task.node, &write).is_ok();
-        (fits && goes_on).then_some(write)
     }
 
     /// A task, as often as its node is tried.
@@ -205,6 +199,17 @@ impl<S: GraphState> Driver<'_, S> {
             Ok(sent) => TaskEnd::Done(output.send(handler, sent)),
             Err(error) => TaskEnd::Failed(NodeError::failed(error.to_string())),
         }
+    }
+
+    /// Runs a plain node.
+    fn run_once<'t>(
+        &self,
+        at: &Position<S>,
+        node: &'t CompiledNode<S>,
+        task: &Task,
+    ) -> TaskFuture<'t, S> {
+        let context = TaskContext::new(self.scope, task, 1);
+        TaskFuture::new(&*node.node, Arc::clone(&at.state), context)
     }
 
     /// Runs the node once, within its time.
@@ -297,15 +302,13 @@ impl<S: GraphState> Driver<'_, S> {
     }
 
     /// The question before a task, where it is to be asked and nobody has answered.
-    fn ask_before(&self, task: &Task) -> Option<Ask> {
-        let node = self.graph.node(&task.node)?;
+    fn ask_before(&self, node: &CompiledNode<S>, task: &Task) -> Option<Ask> {
         node.spec.asks.before.then_some(())?;
         self.unanswered(task, "before", format!("run `{}`?", task.node))
     }
 
     /// The question after a task, where it is to be asked and nobody has answered.
-    pub(super) fn ask_after(&self, task: &Task) -> Option<Ask> {
-        let node = self.graph.node(&task.node)?;
+    pub(super) fn ask_after(&self, node: &CompiledNode<S>, task: &Task) -> Option<Ask> {
         node.spec.asks.after.then_some(())?;
         self.unanswered(task, "after", format!("go on after `{}`?", task.node))
     }
@@ -336,6 +339,18 @@ impl<S: GraphState> Driver<'_, S> {
             Duration::ZERO
         }
     }
+}
+
+/// What of an output may be another task's, if the graph takes it at all.
+fn keepable_here<S: GraphState>(
+    at: &Position<S>,
+    node: &CompiledNode<S>,
+    output: &NodeOutput<S>,
+) -> Option<TaskWrite> {
+    let write = keepable(output)?;
+    let mut writes = write.writes.iter();
+    let fits = writes.all(|(channel, written)| at.state.check(channel, written).is_ok());
+    (fits && node.check_way(&write).is_ok()).then_some(write)
 }
 
 /// Whether there may be another try in this attempt. Where a time-out cut a chain of

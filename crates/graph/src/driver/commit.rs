@@ -16,16 +16,16 @@ use super::{Driver, end, refused, superstep::Superstep, unrecorded};
 use crate::{
     graph::{Frame, OpenError, Outcome, Position},
     node::NodeError,
-    record::{Checkpoint, Pending, Snapshot, Source, TaskWrite},
+    record::{Checkpoint, Pending, Snapshot, Source, Task, TaskWrite},
     schedule::ScheduleError,
     state::{ChannelName, Delta, GraphState, Written},
 };
 
 /// Where a finished superstep led.
-pub(super) enum Advanced<S: GraphState> {
-    To(Position<S>),
+pub(super) enum Advanced {
+    On,
     /// Its writes cannot be taken; nothing of them is recorded.
-    Refused(Position<S>, NodeName, NodeError),
+    Refused(NodeName, NodeError),
 }
 
 /// What moves a chain on.
@@ -49,13 +49,20 @@ fn all_writes(writes: &[Option<TaskWrite>]) -> Vec<(ChannelName, Written)> {
     writes.flat_map(|write| write.writes.clone()).collect()
 }
 
+/// Whose failure it is that a step is not taken.
+fn last_of(tasks: &[Task]) -> NodeName {
+    let last = tasks.last().map(|task| task.node.clone());
+    last.unwrap_or_else(|| NodeName::from(crate::START))
+}
+
 /// How many messages are compared one by one before a map pays.
 const FEW: usize = 16;
 
 /// Messages that are no rows yet.
 struct Fresh<'m> {
     few: &'m [Arc<Message>],
-    many: HashMap<&'m MessageId, &'m Arc<Message>>,
+    /// Most steps have none.
+    many: Option<HashMap<&'m MessageId, &'m Arc<Message>>>,
 }
 
 impl<'m> Fresh<'m> {
@@ -64,13 +71,14 @@ impl<'m> Fresh<'m> {
         let many = rest.iter().map(|message| (&message.id, message));
         Self {
             few,
-            many: many.collect(),
+            many: (!rest.is_empty()).then(|| many.collect()),
         }
     }
 
     fn find(&self, id: &MessageId) -> Option<Arc<Message>> {
         let few = self.few.iter().find(|message| message.id == *id);
-        few.or_else(|| self.many.get(id).copied()).cloned()
+        let many = || self.many.as_ref()?.get(id).copied();
+        few.or_else(many).cloned()
     }
 }
 
@@ -78,13 +86,12 @@ impl<S: GraphState> Driver<'_, S> {
     /// Commits the step, and what closes the run where nothing follows.
     pub(super) async fn advance(
         &self,
-        mut at: Position<S>,
-        mut step: Superstep,
+        at: &mut Position<S>,
+        mut step: Superstep<'_, S>,
         frame: &dyn Frame<S>,
-    ) -> Result<Advanced<S>, Halt> {
+    ) -> Result<Advanced, Halt> {
         let tasks = std::mem::take(&mut at.pending.next);
-        let last = tasks.last().map(|task| task.node.clone());
-        let node = last.unwrap_or_else(|| NodeName::from(crate::START));
+        let last = || last_of(&tasks);
         let writes = match at.gained {
             Some(_) => all_writes(&step.writes),
             None => Vec::new(),
@@ -92,7 +99,7 @@ impl<S: GraphState> Driver<'_, S> {
         let reduced = self.graph.reduce(&at.state, &tasks, &mut step.writes);
         let deltas = match reduced {
             Ok(deltas) => deltas,
-            Err(error) => return Ok(Advanced::Refused(at, node, refused(&error))),
+            Err(error) => return Ok(Advanced::Refused(last(), refused(&error))),
         };
         let moving = Move {
             source: Source::Step,
@@ -104,37 +111,40 @@ impl<S: GraphState> Driver<'_, S> {
             messages: step.take_messages(),
         };
         let mut write = Write::new();
-        let moved = self.moved(&mut at, moving, &mut write, |state, before, number| {
-            self.graph
-                .follow(state, &tasks, &step.writes, before, number)
+        let moved = self.moved(at, moving, &mut write, |state, before, number| {
+            self.graph.follow(state, step.done(), before, number)
         });
         match moved {
             Ok(()) => {}
             Err(OpenError::Halt(halt)) => return Err(halt),
             Err(OpenError::Input(error)) => {
-                let at = self.committed(at).await?;
-                return Ok(Advanced::Refused(at, node, refused(&error)));
+                self.go_back(at).await?;
+                return Ok(Advanced::Refused(last(), refused(&error)));
             }
         }
         if at.pending.next.is_empty() {
-            frame.close(&end(&at, Outcome::Completed), &mut write);
+            frame.close(&end(at, Outcome::Completed), &mut write);
         }
-        match self.record(write, &at).await.map_err(unrecorded) {
-            Ok(()) => Ok(Advanced::To(at)),
+        match self.record(write, at).await.map_err(unrecorded) {
+            Ok(()) => Ok(Advanced::On),
             Err(NodeError::Halt(halt)) => Err(halt),
-            Err(error) => Ok(Advanced::Refused(self.committed(at).await?, node, error)),
+            Err(error) => {
+                self.go_back(at).await?;
+                Ok(Advanced::Refused(last(), error))
+            }
         }
     }
 
-    /// Where the records say that the graph stands, after writes that were not
-    /// taken. Where nothing is recorded, that is where it stands without records.
-    async fn committed(&self, at: Position<S>) -> Result<Position<S>, Halt> {
+    /// Goes back to where the records say that the graph stands, after writes that
+    /// were not taken. Where nothing is recorded, it stays where it is.
+    async fn go_back(&self, at: &mut Position<S>) -> Result<(), Halt> {
         let nothing = self.scope.run().durability == Durability::None;
         if nothing || at.gained.is_some() {
-            return Ok(at);
+            return Ok(());
         }
         let scope = self.scope.renewed().await?;
-        Position::on(S::empty(&self.graph.channels), &scope, false)
+        *at = Position::on(S::empty(&self.graph.channels), &scope, false)?;
+        Ok(())
     }
 
     /// Moves `at` on, and adds to `write` the checkpoint that says so. The same

@@ -6,10 +6,7 @@ use std::{
 };
 
 use super::superstep::Superstep;
-use crate::{
-    graph::{Compiled, Position},
-    state::GraphState,
-};
+use crate::{graph::Compiled, state::GraphState};
 
 /// The tasks that have not begun, by their place in the step: in task order, but
 /// for those whose group is full.
@@ -31,11 +28,7 @@ struct Group {
 }
 
 impl<'g> Queue<'g> {
-    pub(super) fn new<S: GraphState>(
-        graph: &'g Compiled<S>,
-        at: &Position<S>,
-        step: &Superstep,
-    ) -> Self {
+    pub(super) fn new<S: GraphState>(graph: &'g Compiled<S>, step: &Superstep<'g, S>) -> Self {
         let open = step.writes.iter().enumerate();
         let open = open.filter(|(_, write)| write.is_none());
         let open: Vec<usize> = open.map(|(index, _)| index).collect();
@@ -55,8 +48,8 @@ impl<'g> Queue<'g> {
             (name.as_str(), group)
         });
         queue.groups = groups.collect();
-        let members = at.tasks().iter().enumerate().filter_map(|(index, task)| {
-            let group = graph.node(&task.node)?.spec.group.as_deref()?;
+        let members = step.nodes.iter().enumerate().filter_map(|(index, node)| {
+            let group = node.spec.group.as_deref()?;
             Some((index, group))
         });
         queue.members = members.collect();

@@ -15,9 +15,14 @@ use rustagents_core::{
 use serde_json::{Value, json};
 use smallvec::SmallVec;
 
-use super::{Driver, activation::Activated, queue::Queue, refused, unrecorded};
+use super::{
+    Driver,
+    activation::{Activated, Activation},
+    queue::Queue,
+    refused, unrecorded,
+};
 use crate::{
-    graph::Position,
+    graph::{CompiledNode, Position},
     node::{NodeError, NodeOutput},
     record::{Task, TaskWrite},
     schedule::ScheduleError,
@@ -25,12 +30,18 @@ use crate::{
     task::TaskEnd,
 };
 
-/// How the tasks of a superstep stand. All vectors are in task order.
-#[derive(Default)]
-pub(super) struct Superstep {
+/// How the tasks of a superstep stand. All lists are in task order.
+pub(super) struct Superstep<'g, S: GraphState> {
+    pub(super) nodes: SmallVec<[&'g CompiledNode<S>; 1]>,
     pub(super) writes: SmallVec<[Option<TaskWrite>; 1]>,
     /// The writes that no record keeps yet, with the messages that are in them.
     fresh: SmallVec<[(usize, Vec<Arc<Message>>); 1]>,
+    trouble: Option<Box<Trouble>>,
+}
+
+/// What keeps a superstep from being committed.
+#[derive(Default)]
+struct Trouble {
     asks: Vec<(usize, Ask)>,
     halt: Option<Halt>,
     failed: Option<(usize, NodeName, NodeError)>,
@@ -43,14 +54,47 @@ pub(super) enum Stop {
     Asks(Vec<Ask>),
 }
 
-impl Superstep {
-    fn is_clean(&self) -> bool {
-        self.halt.is_none() && self.failed.is_none() && self.asks.is_empty()
+impl<'g, S: GraphState> Superstep<'g, S> {
+    pub(super) fn new() -> Self {
+        Self {
+            nodes: SmallVec::new(),
+            writes: SmallVec::new(),
+            fresh: SmallVec::new(),
+            trouble: None,
+        }
     }
 
     /// Whether every task has a write, and nothing keeps them from being committed.
     fn is_complete(&self) -> bool {
-        self.is_clean() && self.writes.iter().all(Option::is_some)
+        self.trouble.is_none() && self.writes.iter().all(Option::is_some)
+    }
+
+    /// The nodes with what their tasks wrote.
+    pub(super) fn done<'s>(
+        &'s self,
+    ) -> impl Iterator<Item = (&'s CompiledNode<S>, &'s TaskWrite)> + Clone
+    where
+        'g: 's,
+    {
+        let pairs = self.nodes.iter().zip(&self.writes);
+        pairs.filter_map(|(node, write)| Some((*node, write.as_ref()?)))
+    }
+
+    fn trouble(&mut self) -> &mut Trouble {
+        self.trouble.get_or_insert_default()
+    }
+
+    fn asked(&mut self, at: usize, asks: impl IntoIterator<Item = Ask>) {
+        let mut asks = asks.into_iter().map(|ask| (at, ask)).peekable();
+        if asks.peek().is_some() {
+            self.trouble().asks.extend(asks);
+        }
+    }
+
+    fn halts(&self) -> bool {
+        self.trouble
+            .as_ref()
+            .is_some_and(|trouble| trouble.halt.is_some())
     }
 
     /// The messages in the writes that go with the checkpoint.
@@ -67,38 +111,47 @@ impl Superstep {
     }
 
     pub(super) fn stop(&mut self) -> Option<Stop> {
-        if self.is_clean() {
-            return None;
-        }
-        self.asks.sort_by_key(|(task, _)| *task);
-        let asks = std::mem::take(&mut self.asks);
-        let asks: Vec<_> = asks.into_iter().map(|(_, ask)| ask).collect();
-        let closes = self.failed.is_some() || matches!(self.halt, Some(Halt::Budget(_)));
-        let in_doubt = |ask: &Ask| ask.subject.is_in_doubt();
-        if closes && asks.iter().any(in_doubt) {
-            // What may have happened is settled before the run is closed over it.
-            return Some(Stop::Asks(asks));
-        }
-        if let Some(halt) = self.halt.take() {
-            return Some(Stop::Halt(halt));
-        }
-        match self.failed.take() {
-            Some((_, node, error)) => Some(Stop::Failed(node, error)),
-            None => Some(Stop::Asks(asks)),
-        }
+        self.trouble.take().map(|trouble| trouble.stop())
     }
 
     /// Takes what kept a task from its write; of several failures that of the
     /// first task.
     fn stopped(&mut self, at: usize, node: &NodeName, error: NodeError) {
+        let trouble = self.trouble();
         match error {
             NodeError::Halt(halt) => {
-                self.halt.get_or_insert(halt);
+                trouble.halt.get_or_insert(halt);
             }
-            error => match &self.failed {
+            error => match &trouble.failed {
                 Some((first, ..)) if *first < at => {}
-                _ => self.failed = Some((at, node.clone(), error)),
+                _ => trouble.failed = Some((at, node.clone(), error)),
             },
+        }
+    }
+}
+
+impl Trouble {
+    /// Whether nothing more is to be begun.
+    fn closes(&self) -> bool {
+        self.halt.is_some() || self.failed.is_some()
+    }
+
+    fn stop(self) -> Stop {
+        let Self {
+            mut asks,
+            halt,
+            failed,
+        } = self;
+        asks.sort_by_key(|(task, _)| *task);
+        let asks: Vec<_> = asks.into_iter().map(|(_, ask)| ask).collect();
+        let closes_run = failed.is_some() || matches!(halt, Some(Halt::Budget(_)));
+        let in_doubt = |ask: &Ask| ask.subject.is_in_doubt();
+        match (halt, failed) {
+            // What may have happened is settled before the run is closed over it.
+            _ if closes_run && asks.iter().any(in_doubt) => Stop::Asks(asks),
+            (Some(halt), _) => Stop::Halt(halt),
+            (None, Some((_, node, error))) => Stop::Failed(node, error),
+            (None, None) => Stop::Asks(asks),
         }
     }
 }
@@ -121,58 +174,66 @@ fn told_writes(write: &TaskWrite, messages: &[Arc<Message>]) -> Value {
         .collect()
 }
 
-impl<S: GraphState> Driver<'_, S> {
+impl<'g, S: GraphState> Driver<'g, S> {
     /// Runs what is not done yet; keeps each finished write.
-    pub(super) async fn run_tasks(&self, at: &Position<S>) -> Superstep {
-        let mut step = self.known_writes(at);
-        if step.halt.is_some() {
-            return step;
+    pub(super) async fn run_tasks(&self, step: &mut Superstep<'g, S>, at: &Position<S>) {
+        self.find(step, at);
+        if step.trouble.as_ref().is_some_and(|found| found.closes()) {
+            return;
         }
-        if let [task] = at.tasks()
-            && matches!(step.writes.as_slice(), [None])
-        {
-            let ended = self.activate(at, 0, task).await;
-            self.take(&mut step, at, ended);
-            self.keep(&mut step, at).await;
-            return step;
+        if let ([task], [node], [None]) = (at.tasks(), &*step.nodes, &*step.writes) {
+            let what = Activation {
+                index: 0,
+                task,
+                node,
+            };
+            let ended = self.activate(at, what).await;
+            self.take(step, at, ended);
+            return self.keep(step, at).await;
         }
-        let mut queue = Queue::new(self.graph, at, &step);
+        // Boxed, since most steps have one task.
+        Box::pin(self.run_many(step, at)).await;
+    }
+
+    async fn run_many(&self, step: &mut Superstep<'g, S>, at: &Position<S>) {
+        let mut queue = Queue::new(self.graph, step);
         let mut running = FuturesUnordered::new();
         loop {
-            self.begin(&mut step, at, &mut queue, &mut running).await;
-            self.keep(&mut step, at).await;
+            self.begin(step, at, &mut queue, &mut running).await;
+            self.keep(step, at).await;
             let Some(ended) = running.next().await else {
                 break;
             };
-            queue.over(ended.index);
-            self.take(&mut step, at, ended);
+            queue.over(ended.what.index);
+            self.take(step, at, ended);
             // What is over by now is kept together.
             while let Poll::Ready(Some(ended)) = futures::poll!(running.next()) {
-                queue.over(ended.index);
-                self.take(&mut step, at, ended);
+                queue.over(ended.what.index);
+                self.take(step, at, ended);
             }
-            if step.halt.is_some() {
+            if step.halts() {
                 queue = Queue::default();
             }
         }
-        self.keep(&mut step, at).await;
-        step
+        self.keep(step, at).await;
     }
 
     /// Begins as many tasks as may run at the same time. Most nodes are through at
     /// their first poll, and never queue.
     async fn begin<'t>(
         &'t self,
-        step: &mut Superstep,
+        step: &mut Superstep<'g, S>,
         at: &'t Position<S>,
         queue: &mut Queue<'_>,
         running: &mut FuturesUnordered<BoxFuture<'t, Activated<'t, S>>>,
-    ) {
+    ) where
+        'g: 't,
+    {
         while running.len() < self.graph.concurrency
             && let Some(index) = queue.next()
-            && let Some(task) = at.tasks().get(index)
+            && let (Some(task), Some(node)) = (at.tasks().get(index), step.nodes.get(index))
         {
-            let mut task = self.boxed_task(at, index, task);
+            let mut task = self.boxed_task(at, Activation { index, task, node });
             match poll_fn(|cx| Poll::Ready(task.as_mut().poll(cx))).await {
                 Poll::Ready(ended) => {
                     queue.over(index);
@@ -187,40 +248,43 @@ impl<S: GraphState> Driver<'_, S> {
     fn boxed_task<'t>(
         &'t self,
         at: &'t Position<S>,
-        index: usize,
-        task: &'t Task,
+        what: Activation<'t, S>,
     ) -> BoxFuture<'t, Activated<'t, S>> {
-        Box::pin(self.activate(at, index, task))
+        Box::pin(self.activate(at, what))
     }
 
-    /// The writes of tasks that an earlier attempt finished.
-    fn known_writes(&self, at: &Position<S>) -> Superstep {
-        let mut step = Superstep::default();
-        if self.scope.log().is_empty() {
-            step.writes.resize(at.tasks().len(), None);
-            return step;
-        }
+    /// Finds the tasks' nodes, and the writes of those that an earlier attempt
+    /// finished.
+    fn find(&self, step: &mut Superstep<'g, S>, at: &Position<S>) {
+        let is_new = self.scope.log().is_empty();
         for (index, task) in at.tasks().iter().enumerate() {
-            match self.known_write(task) {
-                Ok(Some(write)) => {
-                    step.asks
-                        .extend(self.ask_after(task).map(|ask| (index, ask)));
-                    step.writes.push(Some(write));
+            let node = match self.graph.known(&task.node) {
+                Ok(node) => node,
+                Err(error) => return step.stopped(index, &task.node, refused(&error)),
+            };
+            step.nodes.push(node);
+            if is_new {
+                step.writes.push(None);
+                continue;
+            }
+            match self.known_write(node, task) {
+                Ok(write) => {
+                    let ask = write.as_ref().and_then(|_| self.ask_after(node, task));
+                    step.asked(index, ask);
+                    step.writes.push(write);
                 }
-                Ok(None) => step.writes.push(None),
-                Err(halt) => step.halt = Some(halt),
+                Err(halt) => return step.stopped(index, &task.node, halt.into()),
             }
         }
-        step
     }
 
-    fn known_write(&self, task: &Task) -> Result<Option<TaskWrite>, Halt> {
+    fn known_write(&self, node: &CompiledNode<S>, task: &Task) -> Result<Option<TaskWrite>, Halt> {
         let key = TaskWrite::key(self.scope.namespace(), &task.task);
         let Some(record) = self.scope.fact(&key) else {
             return Ok(None);
         };
         let write: TaskWrite = record.decode(kind::TASK_WRITE)?;
-        let fits = self.graph.check_way(&task.node, &write);
+        let fits = node.check_way(&write);
         fits.map_err(|error| Halt::Incompatible {
             what: format!("task {}", task.task),
             difference: error.to_string(),
@@ -229,19 +293,18 @@ impl<S: GraphState> Driver<'_, S> {
     }
 
     /// Takes the end of a task.
-    fn take(&self, step: &mut Superstep, at: &Position<S>, ended: Activated<'_, S>) {
-        let Activated {
-            index, task, end, ..
-        } = ended;
+    fn take(&self, step: &mut Superstep<'g, S>, at: &Position<S>, ended: Activated<'_, S>) {
+        let Activated { what, took, end } = ended;
+        let Activation { index, task, .. } = what;
         let taken = match end {
-            TaskEnd::Done(output) => self.done(step, at, ended.took, (index, task), output),
+            TaskEnd::Done(output) => self.done(step, at, took, &what, output),
             TaskEnd::Suspended(asks) => {
                 self.scope.emit(|| Event::NodeSuspended {
                     node: task.node.clone(),
                     task: self.told(task),
                     asks: asks.clone(),
                 });
-                step.asks.extend(asks.into_iter().map(|ask| (index, ask)));
+                step.asked(index, asks);
                 Ok(())
             }
             TaskEnd::Failed(error) => Err(error),
@@ -251,7 +314,7 @@ impl<S: GraphState> Driver<'_, S> {
         }
     }
 
-    fn failed(&self, step: &mut Superstep, index: usize, task: &Task, error: NodeError) {
+    fn failed(&self, step: &mut Superstep<'g, S>, index: usize, task: &Task, error: NodeError) {
         if !matches!(error, NodeError::Halt(_)) {
             self.scope.emit(|| Event::NodeFailed {
                 node: task.node.clone(),
@@ -264,14 +327,15 @@ impl<S: GraphState> Driver<'_, S> {
 
     fn done(
         &self,
-        step: &mut Superstep,
+        step: &mut Superstep<'g, S>,
         at: &Position<S>,
         took: std::time::Duration,
-        (index, task): (usize, &Task),
+        what: &Activation<'_, S>,
         mut output: NodeOutput<S>,
     ) -> Result<(), NodeError> {
+        let &Activation { index, task, node } = what;
         let summary = std::mem::take(&mut output.summary);
-        let accepted = self.graph.accept(&at.state, &task.node, output);
+        let accepted = node.accept(&at.state, output);
         let (write, messages) = accepted.map_err(|error| refused(&error))?;
         if write.parent.is_some() && self.scope.namespace().is_root() {
             return Err(refused(&ScheduleError::NoParent {
@@ -287,8 +351,7 @@ impl<S: GraphState> Driver<'_, S> {
             *slot = Some(write);
         }
         step.fresh.push((index, self.unrecorded(messages)));
-        step.asks
-            .extend(self.ask_after(task).map(|ask| (index, ask)));
+        step.asked(index, self.ask_after(node, task));
         self.scope.emit(|| Event::NodeCompleted {
             node: task.node.clone(),
             task: self.told(task),
@@ -300,7 +363,7 @@ impl<S: GraphState> Driver<'_, S> {
 
     /// Records the writes that stand alone: those of a step that is not over, or
     /// that does not end well. Those of a step that is, go with its checkpoint.
-    async fn keep(&self, step: &mut Superstep, at: &Position<S>) {
+    async fn keep(&self, step: &mut Superstep<'g, S>, at: &Position<S>) {
         if step.fresh.is_empty() || step.is_complete() {
             return;
         }
@@ -331,7 +394,7 @@ impl<S: GraphState> Driver<'_, S> {
 
     async fn keep_part(
         &self,
-        step: &Superstep,
+        step: &Superstep<'g, S>,
         at: &Position<S>,
         part: &[(usize, Vec<Arc<Message>>)],
     ) -> Result<(), JournalError> {

@@ -121,6 +121,12 @@ impl TaskContext {
         halts || !held.pending.is_empty()
     }
 
+    /// Whether the node asked nothing and began nothing.
+    pub(crate) fn is_alone(&self) -> bool {
+        let held = self.held();
+        held.work.is_none() && held.pending.is_empty()
+    }
+
     /// How the task stands, and what it began since the last look.
     pub(crate) fn standing(&self) -> Standing {
         let mut held = self.held();

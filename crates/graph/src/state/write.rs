@@ -70,7 +70,7 @@ pub struct Writes {
     pub(crate) channels: Vec<(ChannelName, Written)>,
     pub(crate) messages: Vec<Arc<Message>>,
     /// The first write that has no JSON form.
-    pub(crate) failed: Option<UpdateError>,
+    pub(crate) failed: Option<Box<UpdateError>>,
 }
 
 impl Writes {
@@ -140,10 +140,11 @@ impl Writes {
         match serde_json::to_value(value) {
             Ok(value) => self.push(channel, update(value)),
             Err(error) => {
-                self.failed.get_or_insert(UpdateError::Encode {
+                let failed = UpdateError::Encode {
                     channel: channel.into_owned(),
                     reason: error.to_string(),
-                });
+                };
+                self.failed.get_or_insert(Box::new(failed));
             }
         }
     }
