@@ -155,10 +155,15 @@ impl Budget {
         let used = Duration::from_millis(self.0.driven_before_ms) + attempt;
         match self.0.limits.driven.checked_sub(used) {
             Some(left) if !left.is_zero() => Ok(left),
-            _ => Err(BudgetExceeded {
-                resource: Resource::DrivenTime,
-                limit: u64::try_from(self.0.limits.driven.as_millis()).unwrap_or(u64::MAX),
-            }),
+            _ => Err(self.out_of_time()),
+        }
+    }
+
+    /// What is said once all driven time is used.
+    pub fn out_of_time(&self) -> BudgetExceeded {
+        BudgetExceeded {
+            resource: Resource::DrivenTime,
+            limit: u64::try_from(self.0.limits.driven.as_millis()).unwrap_or(u64::MAX),
         }
     }
 

@@ -184,7 +184,7 @@ impl Scope {
             calls: run.log.last_call().into(),
             messages: run.log.last_message().into(),
             fresh: Mutex::default(),
-            began: run.clock.elapsed(),
+            began: run.clock.elapsed_roughly(),
             run,
         };
         Self::at(Facts {
@@ -305,16 +305,13 @@ impl Scope {
         known.map_or_else(|| self.log().message(id), Ok)
     }
 
-    /// How much driven time is left.
+    /// How much driven time is left, to a few milliseconds.
     ///
     /// # Errors
     /// [`BudgetExceeded`] when none is left.
     pub fn time_left(&self) -> Result<Duration, BudgetExceeded> {
-        let driven = self
-            .run()
-            .clock
-            .elapsed()
-            .saturating_sub(self.facts.shared.began);
+        let now = self.run().clock.elapsed_roughly();
+        let driven = now.saturating_sub(self.facts.shared.began);
         self.run().budget.time_left(driven)
     }
 
@@ -425,8 +422,8 @@ impl Scope {
 /// What is to be written together on one chain.
 #[derive(Debug, Default)]
 pub struct Write {
-    /// Most writes have one.
-    drafts: SmallVec<[Draft; 1]>,
+    /// Most writes have one or two.
+    drafts: SmallVec<[Draft; 2]>,
     messages: Vec<Arc<Message>>,
     contents: Vec<Content>,
     /// The checkpoint at which the writer is then.

@@ -143,15 +143,9 @@ impl Driver<'_> {
         }
         select_biased! {
             () = run.cancel.cancelled().fuse() => Err(Halt::Cancelled),
-            () = run.clock.sleep(left).fuse() => Err(self.out_of_time()),
+            () = run.clock.sleep(left).fuse() => Err(run.budget.out_of_time().into()),
             answer = answer => Ok(answer),
         }
-    }
-
-    fn out_of_time(&self) -> Halt {
-        self.scope
-            .time_left()
-            .map_or_else(Halt::Budget, |_| Halt::Cancelled)
     }
 
     async fn pause(&self, tries: u32) -> Result<(), Halt> {

@@ -20,22 +20,13 @@ pub(super) fn quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether a name needs no escape; for names that the compiler knows.
-#[inline]
-pub(super) const fn is_plain_name(name: &str) -> bool {
-    let mut rest = name.as_bytes();
-    while let [first, others @ ..] = rest {
-        if must_escape(*first) {
-            return false;
-        }
-        rest = others;
-    }
-    true
-}
-
 /// Whether no byte must be escaped. Many bytes are looked at in one; the last ones
 /// may overlap those before them.
-fn is_plain(bytes: &[u8]) -> bool {
+///
+/// Inlined, so that nothing is left of it where the compiler knows the bytes.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the names of fields are constants")]
+pub(super) fn is_plain(bytes: &[u8]) -> bool {
     if let Some(last) = bytes.last_chunk::<16>() {
         let (blocks, _) = bytes.as_chunks::<16>();
         return blocks.iter().chain([last]).all(is_plain_block);
@@ -52,6 +43,7 @@ fn is_plain(bytes: &[u8]) -> bool {
 }
 
 /// Without branches, so that it becomes a few vector instructions.
+#[inline]
 fn is_plain_block(block: &[u8; 16]) -> bool {
     let bad = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
     block.iter().fold(0, |any, byte| any | bad(*byte)) == 0
@@ -60,6 +52,7 @@ fn is_plain_block(block: &[u8; 16]) -> bool {
 /// Not zero where a byte of `word` must be escaped. A byte is below another if the
 /// subtraction borrows from it: its top bit is then set, and was not before. It is
 /// equal if their XOR is below one.
+#[inline]
 const fn special(word: u64) -> u64 {
     let quote = word ^ spread(b'"');
     let slash = word ^ spread(b'\\');

@@ -71,7 +71,7 @@ impl Plain<'_> {
         reason = "the name is known to the caller alone"
     )]
     fn key(&mut self, name: &'static str) {
-        if escape::is_plain_name(name) {
+        if escape::is_plain(name.as_bytes()) {
             self.0.push('"');
             self.0.push_str(name);
             self.0.push_str("\":");

@@ -307,9 +307,8 @@ impl<S: GraphState> Driver<'_, S> {
         self.unanswered(task, "before", format!("run `{}`?", task.node))
     }
 
-    /// The question after a task, where it is to be asked and nobody has answered.
-    pub(super) fn ask_after(&self, node: &CompiledNode<S>, task: &Task) -> Option<Ask> {
-        node.spec.asks.after.then_some(())?;
+    /// The question after a task, where nobody has answered it.
+    pub(super) fn question_after(&self, task: &Task) -> Option<Ask> {
         self.unanswered(task, "after", format!("go on after `{}`?", task.node))
     }
 

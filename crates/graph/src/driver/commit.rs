@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use rustagents_core::{
     event::{Event, Interest},
     ids::{MessageId, NodeName, TaskId},
-    journal::{JournalError, kind},
+    journal::kind,
     message::Message,
     recorder::Durability,
     scope::{Halt, Write},
@@ -125,8 +125,11 @@ impl<S: GraphState> Driver<'_, S> {
         if at.pending.next.is_empty() {
             frame.close(&end(at, Outcome::Completed), &mut write);
         }
-        match self.record(write, at).await.map_err(unrecorded) {
-            Ok(()) => Ok(Advanced::On),
+        match self.scope.append(write).await.map_err(unrecorded) {
+            Ok(()) => {
+                self.tell(at);
+                Ok(Advanced::On)
+            }
             Err(NodeError::Halt(halt)) => Err(halt),
             Err(error) => {
                 self.go_back(at).await?;
@@ -206,8 +209,8 @@ impl<S: GraphState> Driver<'_, S> {
         Ok(())
     }
 
-    async fn record(&self, write: Write, at: &Position<S>) -> Result<(), JournalError> {
-        self.scope.append(write).await?;
+    /// Tells those who watch of a checkpoint.
+    fn tell(&self, at: &Position<S>) {
         self.scope.emit(|| Event::CheckpointSaved {
             namespace: self.scope.namespace().clone(),
             checkpoint: at.checkpoint,
@@ -219,7 +222,6 @@ impl<S: GraphState> Driver<'_, S> {
                 checkpoint: at.checkpoint,
                 state: at.state.to_json(),
             });
-        Ok(())
     }
 
     /// Adds a snapshot of where a checkpoint of `bytes` led, if one is due.

@@ -85,10 +85,8 @@ impl<'g, S: GraphState> Superstep<'g, S> {
     }
 
     fn asked(&mut self, at: usize, asks: impl IntoIterator<Item = Ask>) {
-        let mut asks = asks.into_iter().map(|ask| (at, ask)).peekable();
-        if asks.peek().is_some() {
-            self.trouble().asks.extend(asks);
-        }
+        let asks = asks.into_iter().map(|ask| (at, ask));
+        self.trouble().asks.extend(asks);
     }
 
     fn halts(&self) -> bool {
@@ -269,8 +267,9 @@ impl<'g, S: GraphState> Driver<'g, S> {
             }
             match self.known_write(node, task) {
                 Ok(write) => {
-                    let ask = write.as_ref().and_then(|_| self.ask_after(node, task));
-                    step.asked(index, ask);
+                    if write.is_some() {
+                        self.ask_after(step, index, node, task);
+                    }
                     step.writes.push(write);
                 }
                 Err(halt) => return step.stopped(index, &task.node, halt.into()),
@@ -314,6 +313,21 @@ impl<'g, S: GraphState> Driver<'g, S> {
         }
     }
 
+    /// Asks after a task, where that is to be done and nobody has answered.
+    fn ask_after(
+        &self,
+        step: &mut Superstep<'g, S>,
+        index: usize,
+        node: &CompiledNode<S>,
+        task: &Task,
+    ) {
+        if node.spec.asks.after
+            && let Some(ask) = self.question_after(task)
+        {
+            step.asked(index, [ask]);
+        }
+    }
+
     fn failed(&self, step: &mut Superstep<'g, S>, index: usize, task: &Task, error: NodeError) {
         if !matches!(error, NodeError::Halt(_)) {
             self.scope.emit(|| Event::NodeFailed {
@@ -351,7 +365,7 @@ impl<'g, S: GraphState> Driver<'g, S> {
             *slot = Some(write);
         }
         step.fresh.push((index, self.unrecorded(messages)));
-        step.asked(index, self.ask_after(node, task));
+        self.ask_after(step, index, node, task);
         self.scope.emit(|| Event::NodeCompleted {
             node: task.node.clone(),
             task: self.told(task),
