@@ -332,11 +332,37 @@ impl Scope {
     ///
     /// # Errors
     /// Whatever the journal says.
-    pub async fn append(&self, write: Write) -> Result<(), JournalError> {
+    pub fn append(
+        &self,
+        write: Write,
+    ) -> impl Future<Output = Result<(), JournalError>> + Send + '_ {
+        // Made of what is written right away: a batch is smaller than what it is of.
+        let made = self.made(write);
+        async move {
+            let Some((batch, checkpoint)) = made? else {
+                return Ok(());
+            };
+            let recorder = &self.facts.shared.recorder;
+            if !recorder.is_immediate() {
+                return recorder.append(batch, checkpoint).await;
+            }
+            let mut entries = batch.entries.iter();
+            let last_commit = entries.rposition(|entry| entry.place == Place::Commit);
+            let seqs = self.run().journal.append(batch).await?;
+            if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
+                *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
+            }
+            Ok(())
+        }
+    }
+
+    /// The batch that is to be recorded, if anything is, and at which checkpoint the
+    /// writer is then.
+    fn made(&self, write: Write) -> Result<Option<(Batch, Option<u64>)>, JournalError> {
         if self.run().durability == Durability::None {
             write.check()?;
             self.remember(&write.messages);
-            return Ok(());
+            return Ok(None);
         }
         let commits = write
             .drafts
@@ -351,23 +377,10 @@ impl Scope {
         let checkpoint = write.checkpoint;
         let batch = self.facts.batch(write, heads)?;
         if batch.entries.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let recorder = &self.facts.shared.recorder;
-        if !recorder.is_immediate() {
-            self.remember(&batch.messages);
-            return recorder.append(batch, checkpoint).await;
-        }
-        let last_commit = batch
-            .entries
-            .iter()
-            .rposition(|entry| entry.place == Place::Commit);
         self.remember(&batch.messages);
-        let seqs = self.run().journal.append(batch).await?;
-        if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
-            *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
-        }
-        Ok(())
+        Ok(Some((batch, checkpoint)))
     }
 
     /// Waits until everything that the run wrote is durable.

@@ -62,7 +62,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
             source: Source::Input,
             from: None,
             step: 0,
-            done: Vec::new(),
+            done: &[],
             writes: Vec::new(),
             deltas,
             messages: self.unrecorded(messages),

@@ -144,7 +144,7 @@ impl<S: GraphState> Driver<'_, S> {
             source: Source::Update,
             from: None,
             step: at.step,
-            done: done_by(&tasks, acts.is_some()),
+            done: if acts.is_some() { &tasks } else { &[] },
             writes: Vec::new(),
             deltas,
             messages: self.unrecorded(messages),
@@ -181,7 +181,7 @@ impl<S: GraphState> Driver<'_, S> {
             source: Source::Fork,
             from: Some(from),
             step: rewound.step,
-            done: Vec::new(),
+            done: &[],
             writes: Vec::new(),
             deltas: Vec::new(),
             messages: Vec::new(),
@@ -193,12 +193,6 @@ impl<S: GraphState> Driver<'_, S> {
         rewound.growth = Growth::after_snapshot(bytes);
         Ok(rewound)
     }
-}
-
-/// The tasks that an edit counts as done.
-fn done_by(tasks: &[Task], acts: bool) -> Vec<TaskId> {
-    let done = tasks.iter().filter(|_| acts);
-    done.map(|task| task.task.clone()).collect()
 }
 
 /// The same tasks with ids of checkpoint `number`.

@@ -33,10 +33,47 @@ pub struct Checkpoint {
     pub pending: Pending,
 }
 
-// Written here, and not derived: `flatten` writes through a map, at every step.
+/// What the body of a checkpoint is written from. Written by hand, and of what lies
+/// elsewhere: this is what each step does.
+pub(crate) struct Body<'b, D> {
+    pub(crate) checkpoint: u64,
+    pub(crate) step: u64,
+    pub(crate) source: Source,
+    pub(crate) from: Option<u64>,
+    pub(crate) deltas: &'b [(ChannelName, Delta)],
+    pub(crate) writes: &'b [(ChannelName, Written)],
+    pub(crate) done: D,
+    pub(crate) pending: &'b Pending,
+}
+
 impl Serialize for Checkpoint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { pending, .. } = self;
+        let body = Body {
+            checkpoint: self.checkpoint,
+            step: self.step,
+            source: self.source,
+            from: self.from,
+            deltas: &self.deltas,
+            writes: &self.writes,
+            done: self.done.iter(),
+            pending: &self.pending,
+        };
+        body.serialize(serializer)
+    }
+}
+
+/// Ids that are written as a list.
+struct Listed<D>(D);
+
+impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Listed<D> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.clone())
+    }
+}
+
+impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Body<'_, D> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let pending = self.pending;
         let mut body = serializer.serialize_struct("Checkpoint", 11)?;
         body.serialize_field("checkpoint", &self.checkpoint)?;
         body.serialize_field("step", &self.step)?;
@@ -48,7 +85,7 @@ impl Serialize for Checkpoint {
         if !self.writes.is_empty() {
             body.serialize_field("writes", &self.writes)?;
         }
-        body.serialize_field("done", &self.done)?;
+        body.serialize_field("done", &Listed(self.done.clone()))?;
         body.serialize_field("next", &pending.next)?;
         if !pending.deferred.is_empty() {
             body.serialize_field("deferred", &pending.deferred)?;

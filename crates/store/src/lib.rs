@@ -12,6 +12,7 @@ pub mod items;
 pub mod locks;
 pub mod memory;
 pub mod names;
+mod pieces;
 pub mod thread;
 
 pub use events::MemoryEvents;

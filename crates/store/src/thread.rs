@@ -21,6 +21,8 @@ use rustagents_core::{
     message::Message,
 };
 
+use crate::pieces::Pieces;
+
 /// Records, messages and heads of one thread. Contents belong to its family.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
@@ -29,7 +31,7 @@ pub struct Thread {
     last_seq: Seq,
     updated_at_ms: u64,
     /// By place; after a compaction there are gaps.
-    records: Vec<Record>,
+    records: Pieces<Record>,
     heads: BTreeMap<Chain, Seq>,
     facts: BTreeMap<Branch, HashMap<FactKey, Seq>>,
     last_place: u64,
@@ -126,8 +128,8 @@ impl Thread {
     }
 
     /// All records, in order.
-    pub fn records(&self) -> &[Record] {
-        &self.records
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter()
     }
 
     /// The thread as a list shows it.
@@ -153,7 +155,7 @@ impl Thread {
         let to = select.before.map_or(self.records.len(), |before| {
             self.records.partition_point(|r| r.seq < before)
         });
-        let within = self.records.get(from..to).unwrap_or_default().iter();
+        let within = self.records.range(from, to);
         let matching = within.filter(|record| select.matches(record));
         if select.newest_first {
             matching.rev().take(select.limit).cloned().collect()
@@ -163,8 +165,9 @@ impl Thread {
     }
 
     fn record(&self, seq: Seq) -> Option<&Record> {
-        let index = self.records.binary_search_by_key(&seq, |r| r.seq).ok()?;
-        self.records.get(index)
+        let place = self.records.partition_point(|record| record.seq < seq);
+        let found = self.records.get(place)?;
+        (found.seq == seq).then_some(found)
     }
 
     fn fact(&self, branch: &Branch, key: &FactKey) -> Option<&Record> {

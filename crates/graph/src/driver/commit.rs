@@ -5,7 +5,7 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use rustagents_core::{
     event::{Event, Interest},
-    ids::{MessageId, NodeName, TaskId},
+    ids::{MessageId, NodeName},
     journal::kind,
     message::Message,
     recorder::Durability,
@@ -16,7 +16,7 @@ use super::{Driver, end, refused, superstep::Superstep, unrecorded};
 use crate::{
     graph::{Frame, OpenError, Outcome, Position},
     node::NodeError,
-    record::{Checkpoint, Pending, Snapshot, Source, Task, TaskWrite},
+    record::{Body, Pending, Snapshot, Source, Task, TaskWrite},
     schedule::ScheduleError,
     state::{ChannelName, Delta, GraphState, Written},
 };
@@ -29,13 +29,13 @@ pub(super) enum Advanced {
 }
 
 /// What moves a chain on.
-pub(crate) struct Move {
+pub(crate) struct Move<'t> {
     pub(crate) source: Source,
     /// The checkpoint that it goes back to, where it does.
     pub(crate) from: Option<u64>,
     /// How many supersteps are done then.
     pub(crate) step: u64,
-    pub(crate) done: Vec<TaskId>,
+    pub(crate) done: &'t [Task],
     /// The writes that the changes come of, where somebody wants them.
     pub(crate) writes: Vec<(ChannelName, Written)>,
     pub(crate) deltas: Vec<(ChannelName, Delta)>,
@@ -105,7 +105,7 @@ impl<S: GraphState> Driver<'_, S> {
             source: Source::Step,
             from: None,
             step: at.step + 1,
-            done: tasks.iter().map(|task| task.task.clone()).collect(),
+            done: &tasks,
             writes,
             deltas,
             messages: step.take_messages(),
@@ -159,7 +159,7 @@ impl<S: GraphState> Driver<'_, S> {
     pub(crate) fn moved(
         &self,
         at: &mut Position<S>,
-        moving: Move,
+        moving: Move<'_>,
         write: &mut Write,
         follow: impl FnOnce(&S, Pending, u64) -> Result<Pending, ScheduleError>,
     ) -> Result<(), OpenError> {
@@ -185,15 +185,15 @@ impl<S: GraphState> Driver<'_, S> {
             writes.retain(|(channel, _)| self.graph.is_tracked(channel));
             deltas.retain(|(channel, _)| self.graph.is_tracked(channel));
         }
-        let checkpoint = Checkpoint {
+        let body = Body {
             checkpoint: number,
             step,
             source,
             from,
-            deltas,
-            writes,
-            done,
-            pending,
+            deltas: &deltas,
+            writes: &writes,
+            done: done.iter().map(|task| &task.task),
+            pending: &pending,
         };
         for message in messages {
             write.message(message);
@@ -201,10 +201,10 @@ impl<S: GraphState> Driver<'_, S> {
         if self.scope.namespace().is_root() {
             write.reaches(number);
         }
-        let bytes = write.commit(kind::CHECKPOINT, &checkpoint);
+        let bytes = write.commit(kind::CHECKPOINT, &body);
         at.checkpoint = number;
         at.step = step;
-        at.pending = checkpoint.pending;
+        at.pending = pending;
         self.snapshot(at, bytes, write);
         Ok(())
     }

@@ -28,7 +28,7 @@ impl Thread {
         }
         (self.last_seq, self.updated_at_ms) = (last_seq, updated);
         let mut mentioned = HashSet::default();
-        for record in &self.records {
+        for record in self.records.iter() {
             mention_strings(record, &mut |text| {
                 if let Some((id, _)) = self.message_ids.get_key_value(text) {
                     mentioned.insert(id.clone());
@@ -46,7 +46,7 @@ impl Thread {
     /// # Errors
     /// [`JournalError::Corrupt`] if a body is no JSON.
     pub fn mentioned(&self, digests: &mut BTreeSet<Digest>) -> Result<(), JournalError> {
-        for record in &self.records {
+        for record in self.records.iter() {
             mention_strings(record, &mut |text| {
                 mention::digests(text, &mut |digest| {
                     digests.insert(digest);
