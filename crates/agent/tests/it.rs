@@ -18,5 +18,6 @@ mod limits;
 mod loops;
 mod policy;
 mod retry;
+mod retry_after;
 mod traces;
 mod typestate;

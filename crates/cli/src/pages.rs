@@ -75,6 +75,7 @@ pages! {
     "RAG0505"
     "RAG0506"
     "RAG0507"
+    "RAG0508"
     "RAG0601"
     "RAG0603"
     "RAG0604"

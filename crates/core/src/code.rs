@@ -132,6 +132,7 @@ codes! {
     UnknownLabel = "RAG0505", "The model's answer is not one of the labels";
     InterruptedByPolicy = "RAG0506", "A policy stopped the run";
     PolicyConfiguration = "RAG0507", "A policy's configuration is not valid";
+    ModelRejected = "RAG0508", "The provider refuses the request";
 
     ToolFailed = "RAG0601", "A tool failed";
     ToolNotExecuted = "RAG0603", "A tool call was not executed";

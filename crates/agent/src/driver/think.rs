@@ -9,7 +9,10 @@ use rustagents_core::{
     event::AgentEvent,
     journal::kind,
     message::{Message, ResultStatus, ToolCall, Usage},
-    model::{FinishReason, ModelDelta, ModelError, ModelRequest, ModelResponse, RawCall, fold},
+    model::{
+        FinishReason, ModelDelta, ModelError, ModelRequest, ModelResponse, RawCall, RetryAfter,
+        fold,
+    },
     scope::{Halt, Write},
     tool::EffectClass,
 };
@@ -29,6 +32,9 @@ const MAX_TRIES: u32 = 10;
 
 /// The pause before the second try; it doubles for each further one.
 const BACKOFF: Duration = Duration::from_millis(250);
+
+/// The longest pause that a provider can ask for. Most limits are by the minute.
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// An answer, and how often it was asked for.
 struct Answered {
@@ -97,7 +103,7 @@ impl Driver<'_> {
             match at.policy().on_model_error(at.state(), &error) {
                 PolicyDecision::Retry { consume_budget } if tries < MAX_TRIES => {
                     free = !consume_budget;
-                    self.pause(tries).await?;
+                    self.pause(tries, retry_after(&error)).await?;
                 }
                 PolicyDecision::Retry { .. } => {
                     let decision = "one more retry";
@@ -154,12 +160,18 @@ impl Driver<'_> {
             .map_or_else(Halt::Budget, |_| Halt::Cancelled)
     }
 
-    async fn pause(&self, tries: u32) -> Result<(), Halt> {
+    /// Waits before one more try: as long as the provider asked for, and longer with
+    /// each try; never past the run's time. A drain ends it, too.
+    async fn pause(&self, tries: u32, asked: Option<RetryAfter>) -> Result<(), Halt> {
         let run = self.scope.run();
-        let pause = BACKOFF.saturating_mul(1 << (tries - 1).min(8));
+        let asked = asked.map_or(Duration::ZERO, |asked| asked.wait(run.clock.now_ms()));
+        let backoff = BACKOFF.saturating_mul(1 << (tries - 1).min(8));
+        let pause = asked.min(MAX_PAUSE).max(backoff);
+        let left = self.scope.time_left()?;
         select_biased! {
             () = run.cancel.cancelled().fuse() => Err(Halt::Cancelled),
-            () = run.clock.sleep(pause).fuse() => Ok(()),
+            () = run.drain.cancelled().fuse() => Err(Halt::Drained),
+            () = run.clock.sleep(pause.min(left)).fuse() => self.scope.time_left().map(drop).map_err(Halt::Budget),
         }
     }
 
@@ -406,6 +418,17 @@ impl Driver<'_> {
                 progress.raised.insert(ask.id);
             }
         }
+    }
+}
+
+/// When the provider wants to be asked again, where it said so.
+fn retry_after(error: &AgentError) -> Option<RetryAfter> {
+    match error {
+        AgentError::ModelTransport {
+            source: ModelError::Unavailable { retry_after, .. },
+            ..
+        } => Some(*retry_after),
+        _ => None,
     }
 }
 
