@@ -11,6 +11,7 @@
 mod approval;
 mod bench;
 mod crash;
+mod endings;
 mod growth;
 mod hostile;
 mod in_doubt;

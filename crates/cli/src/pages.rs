@@ -76,6 +76,8 @@ pages! {
     "RAG0506"
     "RAG0507"
     "RAG0508"
+    "RAG0509"
+    "RAG0510"
     "RAG0601"
     "RAG0603"
     "RAG0604"

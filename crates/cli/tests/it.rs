@@ -14,6 +14,7 @@ mod cancelling;
 mod command_tool;
 mod contract;
 mod doctor;
+mod endings;
 mod errors;
 mod explain;
 mod graph_command;

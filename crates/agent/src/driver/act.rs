@@ -389,8 +389,13 @@ impl Driver<'_> {
                 Transition::Failed {
                     turn: step,
                     error: recorded,
+                    message: None,
                 },
-                Move::Fail { error, usage: None },
+                Move::Fail {
+                    error,
+                    message: None,
+                    usage: None,
+                },
             )
         };
         let phase = AnyPhase::Acting(at);

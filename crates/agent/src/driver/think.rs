@@ -256,19 +256,45 @@ impl Driver<'_> {
                     made: Move::Interrupt { reason, usage },
                 }
             }
-            _ => {
-                let recorded = RecordedError::of(&error);
-                let transition = Transition::Failed {
-                    turn: step,
-                    error: recorded,
-                };
-                Turn {
-                    write: Write::new(),
-                    transition,
-                    made: Move::Fail { error, usage },
-                }
-            }
+            _ => Self::fails(step, error, self.last_words(refused), usage),
         }
+    }
+
+    fn fails(
+        turn: u32,
+        error: AgentError,
+        message: Option<Arc<Message>>,
+        usage: Option<Usage>,
+    ) -> Turn {
+        let mut write = Write::new();
+        if let Some(message) = &message {
+            write.message(Arc::clone(message));
+        }
+        let transition = Transition::Failed {
+            turn,
+            error: RecordedError::of(&error),
+            message: message.as_ref().map(|message| message.id.clone()),
+        };
+        Turn {
+            write,
+            transition,
+            made: Move::Fail {
+                error,
+                message,
+                usage,
+            },
+        }
+    }
+
+    /// The text of an answer that was cut or declined, which stays as a message.
+    fn last_words(&self, refused: Option<(Refused, &ModelResponse)>) -> Option<Arc<Message>> {
+        let (refused, response) = refused?;
+        let is_text = response.calls.is_empty() && !response.text.is_empty();
+        let message = || {
+            let id = self.scope.mint_message();
+            Arc::new(Message::assistant(id, response.text.clone(), Vec::new()))
+        };
+        (is_text && refused.problem.is_final()).then(message)
     }
 
     /// Tells the model what is wrong. Each refused call gets its one result.
@@ -377,7 +403,12 @@ impl Driver<'_> {
     fn record_call(&self, at: &At<Thinking>, answered: Answered, decided: &mut Turn) {
         let (keep, inserted) = at.state().edit();
         let message = match &decided.made {
-            Move::Act { message, .. } | Move::Complete { message, .. } => Some(message.id.clone()),
+            Move::Act { message, .. }
+            | Move::Complete { message, .. }
+            | Move::Fail {
+                message: Some(message),
+                ..
+            } => Some(message.id.clone()),
             Move::Repair { messages, .. } => messages
                 .first()
                 .filter(|m| m.role() == rustagents_core::message::Role::Assistant)
