@@ -30,6 +30,7 @@ mod processes;
 mod real_http;
 mod terminal;
 mod travel;
+mod travel_kills;
 mod two_hundred_kills;
 mod watching;
 mod whole_threads;
