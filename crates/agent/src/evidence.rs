@@ -11,11 +11,11 @@ use rustagents_core::{
     code::{Code, Coded},
     ids::CallId,
     message::{Message, MessageBody, ToolCall},
-    model::{ModelResponse, RawCall},
+    model::{FinishReason, ModelResponse, RawCall},
     tool::ToolSpec,
 };
 
-use crate::tools::ToolSet;
+use crate::{error::AgentError, tools::ToolSet};
 
 /// Checks model output against the tools and labels that were offered.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +96,19 @@ pub enum Problem {
         /// The labels.
         labels: Vec<String>,
     },
+    /// The model's limit of tokens cut the answer, so it may say anything but what it
+    /// was to say.
+    #[error("the limit of tokens cut the answer after {characters} characters")]
+    Cut {
+        /// How long it is.
+        characters: usize,
+    },
+    /// The model declined to answer, or a filter of the provider's stopped it.
+    #[error("the model declined to answer{}", words(said))]
+    Declined {
+        /// What it said, abbreviated.
+        said: String,
+    },
     /// The answer is over a limit; it was not read to its end.
     #[error("{reason}")]
     TooLarge {
@@ -111,6 +124,8 @@ impl Coded for Problem {
             Self::Arguments { .. } | Self::Schema { .. } => Code::ToolArguments,
             Self::UnknownLabel { .. } => Code::UnknownLabel,
             Self::TooLarge { .. } => Code::ModelOutputTooLarge,
+            Self::Cut { .. } => Code::ModelAnswerCut,
+            Self::Declined { .. } => Code::ModelDeclined,
         }
     }
 
@@ -121,8 +136,30 @@ impl Coded for Problem {
             }
             Self::UnknownTool { offered, .. } => Some(format!("offered: {}", offered.join(", "))),
             Self::UnknownLabel { labels, .. } => Some(format!("labels: {}", labels.join(", "))),
+            Self::Cut { .. } => Some(
+                "raise the limit of tokens where the model is served, or ask for a shorter answer"
+                    .into(),
+            ),
+            Self::Declined { .. } => {
+                Some("see what it says, and change the prompt, the input or the model".into())
+            }
             _ => None,
         }
+    }
+}
+
+impl Problem {
+    /// Whether the answer has an end of its own that no other answer would mend.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(self, Self::Cut { .. } | Self::Declined { .. })
+    }
+}
+
+/// What a model said, as the end of a sentence.
+fn words(said: &str) -> String {
+    match said {
+        "" => String::new(),
+        said => format!(": {said}"),
     }
 }
 
@@ -151,9 +188,11 @@ impl<'a> Validator<'a> {
         response: &ModelResponse,
         mut mint: impl FnMut() -> CallId,
     ) -> Result<Checked, Box<Refused>> {
-        if response.calls.is_empty() {
+        // Calls that stand beside a refusal are not what the model was asked for.
+        let declined = response.finish == FinishReason::Refusal && self.labels.is_empty();
+        if response.calls.is_empty() || declined {
             return self
-                .answer(&response.text)
+                .answer(response)
                 .map(Checked::Answer)
                 .map_err(|problem| {
                     Box::new(Refused {
@@ -185,12 +224,20 @@ impl<'a> Validator<'a> {
         Refused { problem, calls }
     }
 
-    fn answer(&self, text: &str) -> Result<FinalAnswer, Problem> {
+    /// The last word. One of the labels is an answer, however it ended.
+    fn answer(&self, response: &ModelResponse) -> Result<FinalAnswer, Problem> {
+        let text = &response.text;
         if self.labels.is_empty() {
-            return Ok(FinalAnswer {
-                text: text.to_owned(),
-                label: None,
-            });
+            return match response.finish {
+                FinishReason::Length => Err(Problem::Cut {
+                    characters: text.chars().count(),
+                }),
+                FinishReason::Refusal => Err(declined(text)),
+                _ => Ok(FinalAnswer {
+                    text: text.to_owned(),
+                    label: None,
+                }),
+            };
         }
         let said = text.trim();
         let same = |label: &&String| label.to_lowercase() == said.to_lowercase();
@@ -199,6 +246,7 @@ impl<'a> Validator<'a> {
                 text: text.to_owned(),
                 label: Some(label.clone()),
             }),
+            None if response.finish == FinishReason::Refusal => Err(declined(text)),
             None => Err(Problem::UnknownLabel {
                 answer: said.chars().take(60).collect(),
                 labels: self.labels.to_vec(),
@@ -263,6 +311,13 @@ impl<'a> Validator<'a> {
             text: message.text(),
             label,
         }
+    }
+}
+
+fn declined(text: &str) -> Problem {
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Problem::Declined {
+        said: AgentError::excerpt(&said),
     }
 }
 

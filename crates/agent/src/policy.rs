@@ -76,7 +76,7 @@ impl<S: AgentState> PolicyEngine<S> for FailFast {
 }
 
 /// What the model can mend goes back to it, a bounded number of times; a failed
-/// transport is tried again; the rest fails.
+/// transport is tried again; the rest fails, an answer that was cut or declined too.
 #[derive(Clone, Copy, Debug)]
 pub struct Reprompt {
     strategy: RepromptStrategy,
@@ -112,7 +112,7 @@ impl<S: AgentState> PolicyEngine<S> for Reprompt {
     fn on_model_error(&self, _: &S, error: &AgentError) -> PolicyDecision {
         match error {
             AgentError::InvalidModelAction { problem, .. }
-                if matches!(**problem, Problem::TooLarge { .. }) =>
+                if problem.is_final() || matches!(**problem, Problem::TooLarge { .. }) =>
             {
                 PolicyDecision::Fail
             }

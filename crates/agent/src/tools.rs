@@ -1,6 +1,11 @@
 //! The tools of an agent, each with its compiled schema.
 
-use std::{fmt, sync::Arc};
+mod plain;
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use jsonschema::PatternOptions;
 use rustagents_core::{
@@ -21,11 +26,12 @@ struct Tools {
     specs: Vec<Arc<ToolSpec>>,
 }
 
-/// A tool with its compiled schema.
+/// A tool with its schema, which is compiled at the first call: that takes longer than
+/// all else that is done before a model is asked.
 #[derive(Clone)]
 pub struct Offered {
     tool: Arc<dyn Tool>,
-    schema: Arc<jsonschema::Validator>,
+    schema: Arc<OnceLock<Result<jsonschema::Validator, ToolSetError>>>,
 }
 
 impl fmt::Debug for Offered {
@@ -47,7 +53,9 @@ impl Offered {
 
     /// Checks arguments against the schema.
     pub(crate) fn check(&self, arguments: &Value) -> Result<(), String> {
-        self.schema.validate(arguments).map_err(|error| {
+        let schema = self.schema.get_or_init(|| compile(self.spec())).as_ref();
+        let schema = schema.map_err(ToString::to_string)?;
+        schema.validate(arguments).map_err(|error| {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() {
                 "/".to_owned()
@@ -126,7 +134,12 @@ impl ToolSetBuilder {
             if tools.iter().any(|other| other.spec().name == *name) {
                 return Err(ToolSetError::Duplicate { name: name.clone() });
             }
-            let schema = compile(tool.spec())?;
+            let schema = OnceLock::new();
+            if !plain::is_plain(&tool.spec().input_schema) {
+                // It may not work, and then that is said now.
+                let compiled = compile(tool.spec())?;
+                schema.get_or_init(|| Ok(compiled));
+            }
             tools.push(Offered {
                 tool,
                 schema: Arc::new(schema),

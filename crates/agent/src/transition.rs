@@ -65,6 +65,9 @@ pub enum Transition {
         turn: u32,
         /// Why.
         error: RecordedError,
+        /// The answer, where it is why the agent failed and is a message all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<MessageId>,
     },
     /// A policy stopped it.
     Interrupted {
@@ -159,6 +162,7 @@ pub(crate) enum Move {
     Observe(Observations),
     Fail {
         error: AgentError,
+        message: Option<Arc<Message>>,
         usage: Option<Usage>,
     },
     Interrupt {
@@ -181,8 +185,8 @@ impl Move {
 }
 
 /// The phase in which an agent goes on that stopped in `phase` and is tried again:
-/// it keeps its messages and asks the model once more, in a turn of its own, or goes
-/// on with the calls that it was at.
+/// it keeps its messages, but for an answer that was cut or declined, and asks the
+/// model once more, in a turn of its own, or goes on with the calls that it was at.
 pub(crate) fn retried<T, P>(
     phase: AnyPhase<Conversation, T, P>,
     usage: Option<Usage>,
@@ -248,8 +252,18 @@ pub(crate) fn apply<T, P>(
             Any::Thinking(at.rethink())
         }
         (Any::Acting(at), Move::Observe(results)) => Any::Observing(at.observe(&results)),
-        (Any::Thinking(mut at), Move::Fail { error, usage }) => {
+        (
+            Any::Thinking(mut at),
+            Move::Fail {
+                error,
+                message,
+                usage,
+            },
+        ) => {
             at.state_mut().answered(usage);
+            if let Some(message) = message {
+                at.state_mut().append_scratchpad(message);
+            }
             Any::Failed(at.fail(error))
         }
         (Any::Thinking(mut at), Move::Interrupt { reason, usage }) => {

@@ -11,6 +11,7 @@
 mod approval;
 mod bench;
 mod crash;
+mod endings;
 mod growth;
 mod hostile;
 mod in_doubt;
@@ -18,5 +19,6 @@ mod limits;
 mod loops;
 mod policy;
 mod retry;
+mod retry_after;
 mod traces;
 mod typestate;

@@ -162,6 +162,114 @@ async fn draining_stops_at_the_next_boundary() {
     assert_eq!((world.changes().len(), model.calls()), (1, 2));
 }
 
+/// A tool that works for `seconds` unless it is told to stop, and notes how it ended.
+fn working(name: &'static str, effect: EffectClass, seconds: u64, world: &World) -> FakeTool {
+    let noted = world.clone();
+    let tool = FakeTool::new(name, effect, move |_, context| {
+        let world = noted.clone();
+        async move {
+            let work = tokio::time::sleep(Duration::from_secs(seconds));
+            tokio::select! {
+                () = work => world.change("done"),
+                () = context.cancel.cancelled() => {
+                    world.change("stopped");
+                    return Err(ToolError::unknown(ToolErrorKind::Cancelled, "stopped"));
+                }
+            }
+            Ok(serde_json::json!({}))
+        }
+    });
+    tool.declare(|spec| {
+        spec.timeout = Duration::from_mins(5);
+        spec.approval = Some(Approval::Allow);
+    })
+}
+
+/// One attempt that is drained a second after it began: how it ended, and how long it
+/// went on after that.
+async fn drained(bench: &Bench, agent: &rustagents_agent::Agent) -> (Halt, Duration) {
+    let start = tokio::time::Instant::now();
+    let drain = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        bench.drain.cancel();
+    };
+    let (ended, ()) = futures::join!(bench.attempt(agent), drain);
+    let after = start.elapsed().saturating_sub(Duration::from_secs(1));
+    (ended.unwrap_err(), after)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_run_waits_two_seconds_for_a_call_that_changes_nothing() {
+    let (mut bench, world) = (Bench::new(), World::new());
+    let look = working("look", EffectClass::Repeatable, 60, &world);
+    let (agent, model) = agent([calls(&[("look", "{}")]), Reply::Text("ok")], [look]);
+    let (halt, after) = drained(&bench, &agent).await;
+    assert!(matches!(halt, Halt::Drained), "{halt:?}");
+    assert_eq!(
+        (after, world.changes()),
+        (Duration::from_secs(2), vec!["stopped".into()])
+    );
+    // The next attempt makes it again.
+    bench.drain = rustagents_core::CancellationToken::new();
+    assert_eq!(said(&bench.attempt(&agent).await.unwrap()), "ok");
+    assert_eq!((world.changes().len(), model.calls()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_run_keeps_what_ends_in_time_and_starts_nothing_more() {
+    let (bench, world) = (Bench::new(), World::new());
+    let soon = working("soon", EffectClass::Repeatable, 2, &world);
+    let late = working("late", EffectClass::Repeatable, 60, &world);
+    let asked = calls(&[("soon", "{}"), ("late", "{}")]);
+    let (looking, _) = agent([asked, Reply::Text("ok")], [soon, late]);
+    let (halt, after) = drained(&bench, &looking).await;
+    assert!(matches!(halt, Halt::Drained), "{halt:?}");
+    assert_eq!(
+        (after, world.changes()),
+        (
+            Duration::from_secs(2),
+            vec!["done".into(), "stopped".into()]
+        )
+    );
+    let log = bench.log().await;
+    let key = |key: &str| {
+        log.records()
+            .iter()
+            .any(|r| r.key().is_some_and(|k| k.as_str() == key))
+    };
+    assert!(key("call/c-1/result") && !key("call/c-2/result"));
+
+    // A call that had not begun waits for the next attempt.
+    let (mut bench, world) = (Bench::new(), World::new());
+    let pay = working("pay", EffectClass::Once, 5, &world);
+    let asked = calls(&[("pay", r#"{"n":1}"#), ("pay", r#"{"n":2}"#)]);
+    let (paying, _) = agent([asked, Reply::Text("ok")], [pay]);
+    let (halt, _) = drained(&bench, &paying).await;
+    assert!(matches!(halt, Halt::Drained), "{halt:?}");
+    assert_eq!(world.changes(), ["done"]);
+    bench.drain = rustagents_core::CancellationToken::new();
+    assert_eq!(said(&bench.attempt(&paying).await.unwrap()), "ok");
+    assert_eq!(world.changes(), ["done", "done"], "each was paid once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_run_waits_for_a_call_that_may_have_changed_something() {
+    for effect in [EffectClass::Once, EffectClass::Idempotent] {
+        let (mut bench, world) = (Bench::new(), World::new());
+        let pay = working("pay", effect, 60, &world);
+        let (agent, _) = agent([calls(&[("pay", "{}")]), Reply::Text("ok")], [pay]);
+        let (halt, after) = drained(&bench, &agent).await;
+        assert!(matches!(halt, Halt::Drained), "{halt:?}");
+        assert_eq!(
+            (after, world.changes()),
+            (Duration::from_secs(59), vec!["done".into()])
+        );
+        bench.drain = rustagents_core::CancellationToken::new();
+        assert_eq!(said(&bench.attempt(&agent).await.unwrap()), "ok");
+        assert_eq!(world.changes().len(), 1);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_stops_one_call_does_not_drop_the_others_in_flight() {
     let (mut bench, world) = (Bench::new(), World::new());

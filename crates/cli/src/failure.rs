@@ -13,6 +13,9 @@ use rustagents_runtime::{Report, RunError, threads::ThreadsError};
 /// The exit status of a user's mistake.
 const MISTAKE: u8 = 2;
 
+/// What is told where no plan can be found again.
+pub(crate) const BUILT: &str = "a program built its graph, and that program goes on with it";
+
 /// An error at the edge: code, what, where, what to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -152,8 +155,9 @@ impl From<RunError> for Failure {
                 .hint("try again when it is done, or take the thread over with `--takeover`"),
             RunError::Journal(error) => error.into(),
             RunError::Threads(error) => error.into(),
-            RunError::Unfinished { thread } => Self {
-                resume: Some(thread.as_str().into()),
+            RunError::Unfinished { thread, has_plan } => Self {
+                resume: has_plan.then(|| thread.as_str().into()),
+                hint: (!has_plan).then(|| BUILT.to_owned()),
                 ..failure
             },
             RunError::Suspended { report } | RunError::InDoubt { report, .. } => Self {

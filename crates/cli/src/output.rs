@@ -56,6 +56,8 @@ struct Resume {
     store: Option<String>,
     /// Whether there is anything to go on from.
     is_recorded: bool,
+    /// Whether the person is in a conversation, which has a command of its own.
+    in_chat: bool,
 }
 
 /// A plan and what was found in it.
@@ -91,8 +93,16 @@ impl Output {
                 program: program(),
                 store: common.store.clone(),
                 is_recorded: common.durability != Durable::None,
+                in_chat: false,
             },
         }
+    }
+
+    /// The same for a conversation.
+    pub(crate) fn in_chat(&self) -> Self {
+        let mut output = self.clone();
+        output.resume.in_chat = true;
+        output
     }
 
     /// A listener that shows progress, if somebody wants to see it.
@@ -283,6 +293,11 @@ impl Output {
         }
     }
 
+    /// Tells a person what they asked for and what is no answer of the plan.
+    pub(crate) fn tell(&self, text: &str) {
+        self.stderr(&person::shown(text));
+    }
+
     /// Whether standard output is for one JSON object.
     pub(crate) fn is_json(&self) -> bool {
         self.form != Form::Person
@@ -347,10 +362,47 @@ fn put(stream: impl Write, text: &str) {
 }
 
 impl Resume {
+    /// The same for a thread whose plan a file holds, or none does.
+    fn with_plan(&self, has_plan: bool) -> Self {
+        Self {
+            is_recorded: self.is_recorded && has_plan,
+            ..self.clone()
+        }
+    }
+
+    /// What to do about a run that ended without success: what its error says, and
+    /// the command that tries again, where that can help.
+    fn advice(&self, report: &Report) -> Option<String> {
+        let hint = report.hint.clone();
+        let can = report.can_be_retried() && self.is_found(report.has_plan);
+        match (hint, can.then(|| self.retry(report.thread.as_str()))) {
+            (Some(hint), Some(retry)) => Some(format!("{hint}; then `{retry}` goes on")),
+            (None, Some(retry)) => Some(format!("`{retry}` tries again")),
+            (hint, None) => hint,
+        }
+    }
+
+    /// Whether another process finds a thread, and its plan.
+    fn is_found(&self, has_plan: bool) -> bool {
+        self.is_recorded && has_plan && self.store.as_deref() != Some("memory:")
+    }
+
+    fn retry(&self, thread: &str) -> String {
+        if self.in_chat {
+            return "/retry".to_owned();
+        }
+        let (program, thread) = (&self.program, quote(thread));
+        let mut line = format!("{program} threads retry {thread}");
+        if let Some(store) = &self.store {
+            line = format!("{line} --store {}", quote(store));
+        }
+        line
+    }
+
     /// The command that says `options` to `thread`. A store in memory is gone
     /// with its process, so there is none for it.
     fn line(&self, thread: &str, options: &[String]) -> Option<String> {
-        if !self.is_recorded || self.store.as_deref() == Some("memory:") {
+        if !self.is_found(true) {
             return None;
         }
         let mut words = vec![self.program.clone(), "resume".into(), quote(thread)];

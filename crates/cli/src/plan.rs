@@ -152,8 +152,10 @@ fn find_plan(target: &Path) -> Result<PathBuf, Failure> {
 /// Reads a bounded UTF-8 file.
 pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
     let unreadable = |error| Failure::unreadable(path, &error);
-    let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(unreadable)?;
+    // A reader that grows on the way asks the system a dozen times.
+    let known = file.metadata().map_or(0, |found| found.len().min(limit));
+    let mut bytes = Vec::with_capacity(usize::try_from(known).unwrap_or(0) + 1);
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;

@@ -1,4 +1,5 @@
-//! Ctrl-C stops now, SIGTERM at the next boundary; a second one does not wait.
+//! Ctrl-C stops now, SIGTERM at the next boundary, for which a call that changes
+//! nothing holds nobody up; a second one does not wait.
 
 use std::sync::{
     Arc,

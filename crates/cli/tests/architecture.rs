@@ -46,6 +46,7 @@ const KEPT: &[(&str, &[&str])] = &[
     ("base64", &["runtime", "tools"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
+    ("httpdate", &["providers"]),
     ("jsonschema", &["agent"]),
     ("mimalloc", &["cli"]),
     ("minijinja", &["providers", "tools"]),

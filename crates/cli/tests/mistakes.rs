@@ -1002,3 +1002,29 @@ fn sql_that_cannot_work_is_found_before_anything_runs() {
         assert_eq!(desk.files(), before, "nothing is written");
     }
 }
+
+#[test]
+fn a_schema_that_does_not_work_is_told_before_anything_is_written() {
+    for broken in [
+        r#"order = { type = "nope" }"#,
+        r#"order = { type = "string", pattern = "(" }"#,
+        r#"order = { type = "string", minLength = -1 }"#,
+        r##"order = { "$ref" = "#/nowhere" }"##,
+    ] {
+        let desk = Desk::new();
+        desk.edit("rustagents.toml", r#"order = { type = "string" }"#, broken);
+        let before = desk.files();
+        for arguments in [
+            &["run", ".", "--input", "hi", "--json"][..],
+            &["check", ".", "--json"],
+        ] {
+            let said = desk.rag(arguments);
+            assert_eq!(
+                (said.status, said.code()),
+                (Some(2), "RAG0203".into()),
+                "{broken}: {said:?}"
+            );
+        }
+        assert_eq!(desk.files(), before, "{broken}");
+    }
+}

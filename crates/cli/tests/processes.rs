@@ -178,3 +178,22 @@ fn sigterm_stops_at_the_next_boundary_and_keeps_what_is_done() {
     );
     assert_eq!(desk.journal(results), ["1"]);
 }
+
+#[test]
+fn sigterm_does_not_wait_for_the_limit_of_a_call_that_is_made_again() {
+    let desk = slow_desk("10m");
+    let first = inside_the_tool(&desk);
+    signal(&first, Signal::TERM);
+    let said = Said::of(first.wait_with_output().unwrap());
+    assert_eq!(said.status, Some(143), "{said:?}");
+    assert_eq!(said.json()["status"], "cancelled");
+    let results = "SELECT count(*) FROM records WHERE key LIKE 'call/%/result'";
+    assert_eq!(desk.journal(results), ["0"]);
+    desk.edit("rustagents.toml", "4000000000", "10");
+    let said = desk.rag(&["resume", "demo"]);
+    assert_eq!(
+        (said.status, said.stdout.trim()),
+        (Some(0), "done"),
+        "{said:?}"
+    );
+}

@@ -19,6 +19,13 @@ pub(crate) struct Request {
 
 /// A server that answers each request with the next of `answers`, then stops.
 pub(crate) fn serve(answers: Vec<String>) -> (String, mpsc::Receiver<Request>) {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let whole = |answer| format!("{head}{answer}");
+    serve_whole(answers.into_iter().map(whole).collect())
+}
+
+/// The same with whole responses, heads included.
+pub(crate) fn serve_whole(answers: Vec<String>) -> (String, mpsc::Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let (requests, seen) = mpsc::channel();
@@ -46,10 +53,7 @@ fn exchange(mut stream: TcpStream, answer: &str) -> Request {
     });
     let mut body = vec![0; length.unwrap()];
     reader.read_exact(&mut body).unwrap();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    stream
-        .write_all(format!("{head}{answer}").as_bytes())
-        .unwrap();
+    stream.write_all(answer.as_bytes()).unwrap();
     Request {
         headers,
         body: serde_json::from_slice(&body).unwrap(),
@@ -153,6 +157,67 @@ fn a_server_that_is_not_there_is_a_typed_failure_and_the_thread_stays_readable()
         "{said:?}"
     );
     assert_eq!(desk.resume(&[]).code(), "RAG0501");
+}
+
+/// A response without a body.
+fn status(line: &str, headers: &str) -> String {
+    format!("HTTP/1.1 {line}\r\n{headers}content-length: 0\r\nconnection: close\r\n\r\n")
+}
+
+fn streamed(answer: &str) -> String {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    format!("{head}{answer}")
+}
+
+#[test]
+fn a_request_that_the_provider_refuses_is_made_once_and_a_retry_goes_on_when_it_is_put_right() {
+    let desk = Desk::new();
+    let answers = vec![
+        status("401 Unauthorized", ""),
+        streamed(&said("other")),
+        streamed(&said("Good day to you.")),
+    ];
+    let (url, seen) = serve_whole(answers);
+    let model = format!("default=openai-compatible:tiny@{url}");
+    let run = desk.rag(&[
+        "run", ".", "--thread", "demo", "--model", &model, "--input", "hi",
+    ]);
+    assert_eq!((run.status, run.stdout.as_str()), (Some(1), ""), "{run:?}");
+    assert!(run.stderr.contains("error[RAG0508]"), "{run:?}");
+    assert!(run.stderr.contains("status 401 Unauthorized"), "{run:?}");
+    assert!(run.stderr.contains("hint: no key was sent"), "{run:?}");
+    assert!(seen.recv().is_ok() && seen.try_recv().is_err());
+
+    let done = desk.rag(&["threads", "retry", "demo"]);
+    assert_eq!(
+        (done.status, done.stdout.trim()),
+        (Some(0), "Good day to you."),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn a_provider_that_says_when_to_come_back_is_asked_again() {
+    let desk = Desk::new();
+    let (url, seen) = serve_whole(vec![
+        status("429 Too Many Requests", "retry-after: 1\r\n"),
+        status(
+            "503 Service Unavailable",
+            "retry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+        ),
+        streamed(&said("other")),
+        streamed(&said("Good day to you.")),
+    ]);
+    let model = format!("default=openai-compatible:tiny@{url}");
+    let run = desk.rag(&[
+        "run", ".", "--thread", "demo", "--model", &model, "--input", "hi",
+    ]);
+    assert_eq!(
+        (run.status, run.stdout.trim()),
+        (Some(0), "Good day to you."),
+        "{run:?}"
+    );
+    assert_eq!(seen.iter().take(4).count(), 4);
 }
 
 #[test]

@@ -322,6 +322,99 @@ fn a_signal_at_the_prompt_ends_the_conversation() {
 }
 
 #[test]
+fn a_failed_run_is_tried_again_in_the_conversation() {
+    let desk = Desk::new();
+    let script = std::fs::read(desk.path().join("script.toml")).unwrap();
+    desk.write(
+        "script.toml",
+        r#"rule = [{ system = "^Triage", text = "other" }, { text = "Half", finish = "length" }]"#,
+    );
+    let mut terminal = Terminal::chat(&desk);
+    terminal.say("/retry");
+    terminal.see("error[RAG0401]: there is no thread `demo`");
+    terminal.asked("\n>");
+    terminal.say("Please refund B-2002");
+    terminal.see("error[RAG0509]");
+    terminal.see("then `/retry` goes on");
+    terminal.asked("\n>");
+    terminal.say("/retry");
+    terminal.read("a second failure", |terminal| {
+        count(&terminal.shown(), "error[RAG0509]") == 2
+    });
+    terminal.asked("\n>");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.end(), 0, "{}", terminal.shown());
+
+    // The models are read when a conversation begins.
+    desk.write("script.toml", script);
+    let mut terminal = Terminal::chat(&desk);
+    terminal.say("/retry");
+    terminal.see("Thank you, we will look into it.");
+    terminal.asked("\n>");
+    terminal.say("/retry");
+    terminal.see("error[RAG0416]");
+    terminal.asked("\n>");
+    terminal.say("Thanks, and B-2002?");
+    terminal.see("2 model calls, 0 tool calls, 68 tokens");
+    terminal.asked("\n>");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.end(), 0, "{}", terminal.shown());
+    let history = desk.rag(&["threads", "history", "demo"]);
+    assert_eq!(count(&history.stdout, "input"), 2, "{history:?}");
+}
+
+#[test]
+fn a_conversation_goes_back_and_on_from_there() {
+    let desk = Desk::new();
+    let mut terminal = Terminal::chat(&desk);
+    terminal.say(REFUND);
+    let decide = |terminal: &mut Terminal, word: &str| {
+        terminal.asked(&format!("\"order\":\"A-1042\"}}\n{QUESTION}"));
+        terminal.say(word);
+        terminal.asked(&format!("{{\"order\":\"A-1042\"}}\n{QUESTION}"));
+        terminal.say(word);
+    };
+    decide(&mut terminal, "no");
+    terminal.see("model calls");
+    terminal.asked("\n>");
+    for (typed, code) in [
+        ("/rewind", "error[RAG0001]"),
+        ("/rewind 99", "error[RAG0414]"),
+        ("/nonsense", "hint: `/help` lists the commands"),
+    ] {
+        terminal.say(typed);
+        terminal.see(code);
+        terminal.asked("\n>");
+    }
+    terminal.say("/help");
+    terminal.see("/retry");
+    terminal.see("/rewind N [--yes]");
+    terminal.asked("\n>");
+    terminal.say("/rewind 2");
+    terminal.see("thread demo went back to @2, then refunds, carrier");
+    decide(&mut terminal, "yes");
+    terminal.see("A claim with the carrier is open.");
+    terminal.asked("\n>");
+    assert!(
+        !terminal.shown().contains("go on with:"),
+        "{}",
+        terminal.shown()
+    );
+    assert_eq!(desk.order("A-1042", "status").as_deref(), Some("refunded"));
+
+    // What could be done twice needs a yes, as on the command line.
+    terminal.say("/rewind 2");
+    terminal.see("error[RAG0412]");
+    terminal.asked("\n>");
+    terminal.say("/rewind 2 --yes");
+    terminal.see("may be made once more");
+    terminal.asked("\n>");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.end(), 0, "{}", terminal.shown());
+    assert_eq!(desk.rag(&["doctor", "--full"]).status, Some(0));
+}
+
+#[test]
 fn what_was_typed_before_a_question_does_not_answer_it() {
     let desk = slow_desk("60s");
     desk.write(

@@ -1,7 +1,7 @@
 //! The model contract. Streaming is the base operation; [`fold`] makes a whole
 //! response of it, so both agree by construction.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
@@ -200,6 +200,26 @@ pub enum ModelError {
         /// What the provider or the network said.
         reason: String,
     },
+    /// The provider cannot answer now, and said when to ask again.
+    #[error("model `{model}`: {reason}")]
+    Unavailable {
+        /// The model's id.
+        model: String,
+        /// What the provider said.
+        reason: String,
+        /// When to ask again.
+        retry_after: RetryAfter,
+    },
+    /// The provider refuses the request, and would refuse it again.
+    #[error("model `{model}`: {reason}")]
+    Rejected {
+        /// The model's id.
+        model: String,
+        /// What the provider said.
+        reason: String,
+        /// What about the request.
+        because: Rejection,
+    },
     /// The scripted model has no rule for the request.
     #[error("script `{script}`: no rule matches; {offered}")]
     NoRule {
@@ -235,7 +255,8 @@ pub enum ModelError {
 impl Coded for ModelError {
     fn code(&self) -> Code {
         match self {
-            Self::Transport { .. } => Code::ModelFailed,
+            Self::Transport { .. } | Self::Unavailable { .. } => Code::ModelFailed,
+            Self::Rejected { .. } => Code::ModelRejected,
             Self::NoRule { .. } => Code::ScriptNoMatch,
             Self::Script { .. } => Code::Script,
             Self::TooLarge { .. } | Self::TooManyCalls { .. } => Code::ModelOutputTooLarge,
@@ -244,6 +265,7 @@ impl Coded for ModelError {
 
     fn hint(&self) -> Option<String> {
         match self {
+            Self::Rejected { because, .. } => Some(because.hint().into()),
             Self::NoRule { .. } => {
                 Some("add a rule that matches, or a last one without matchers".into())
             }
@@ -253,8 +275,60 @@ impl Coded for ModelError {
 
     fn class(&self) -> Class {
         match self {
-            Self::Transport { .. } => Class::Retryable,
+            Self::Transport { .. } | Self::Unavailable { .. } => Class::Retryable,
             _ => Class::Caller,
+        }
+    }
+}
+
+/// When a provider wants to be asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// So long after its answer.
+    In(Duration),
+    /// At that time, in milliseconds since the Unix epoch.
+    At(u64),
+}
+
+impl RetryAfter {
+    /// How long that is from `now_ms` on; nothing where it is over.
+    pub fn wait(self, now_ms: u64) -> Duration {
+        match self {
+            Self::In(wait) => wait,
+            Self::At(then_ms) => Duration::from_millis(then_ms.saturating_sub(now_ms)),
+        }
+    }
+}
+
+/// What about a request a provider refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rejection {
+    /// It wants a key, and none was sent.
+    NoKey,
+    /// It does not accept the key, or not for this.
+    Key,
+    /// There is no such model, or nothing at that address.
+    Target,
+    /// It does not take what was asked.
+    Request,
+}
+
+impl Rejection {
+    const fn hint(self) -> &'static str {
+        match self {
+            Self::NoKey => {
+                "no key was sent; put the provider's key into its variable, which `rag doctor` names"
+            }
+            Self::Key => {
+                "see that the key is right and that its account may use the model; `rag doctor` tries it"
+            }
+            Self::Target => {
+                "see that the model's name and the base URL are right; `rag doctor` says which models the server has"
+            }
+            Self::Request => {
+                "the provider's words say what it does not take; correct the model, the tools or the input"
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod events;
 mod failures;
 mod probes;
 mod recordings;
+mod rejections;
 mod requests;
 mod server;
 #[cfg(target_os = "linux")]
@@ -84,7 +85,9 @@ async fn reason(stream: impl AsRef<[u8]>) -> String {
 
 fn said(error: ModelError) -> String {
     match error {
-        ModelError::Transport { model, reason } => {
+        ModelError::Transport { model, reason }
+        | ModelError::Unavailable { model, reason, .. }
+        | ModelError::Rejected { model, reason, .. } => {
             assert_eq!(model, ID);
             reason
         }

@@ -397,7 +397,7 @@ impl GraphRunner {
     fn opening<S: GraphState>(&self, graph: &Graph<S>) -> Write {
         let definition = definition(graph);
         let opened = RunOpened {
-            target: target(graph),
+            target: Target::built(graph.name()),
             definition: definition.digest,
             limits: self.limits,
             input: None,
@@ -437,14 +437,6 @@ impl<S: GraphState> Frame<S> for Records<'_> {
             let spent = self.scope.run().budget.spent();
             write.commit(kind::RUN_CLOSED, &RunClosed::of(end, None, spent));
         }
-    }
-}
-
-/// Where the graph of a run comes from: from a program, which knows it by its name.
-fn target<S: GraphState>(graph: &Graph<S>) -> Target {
-    Target {
-        plan: format!("graph:{}", graph.name()),
-        ..Target::default()
     }
 }
 

@@ -40,6 +40,25 @@ pub struct Target {
     pub models: BTreeMap<String, String>,
 }
 
+/// What a plan's place starts with where there is no plan, but a program that builds
+/// the graph of that name.
+const BUILT: &str = "graph:";
+
+impl Target {
+    /// Where a graph comes from that a program builds.
+    pub(crate) fn built(graph: &str) -> Self {
+        Self {
+            plan: format!("{BUILT}{graph}"),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a file holds the plan. A graph that a program builds is in none.
+    pub fn has_plan(&self) -> bool {
+        !self.plan.starts_with(BUILT)
+    }
+}
+
 /// The body of the record that begins another try at a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAttempt {

@@ -4,7 +4,7 @@ use rustagents_agent::error::RecordedError;
 use rustagents_core::{
     ask::Ask,
     budget::Spent,
-    code::Coded,
+    code::{Code, Coded},
     ids::{RunId, ThreadId},
 };
 use rustagents_graph::{GraphEnd, GraphState, Outcome};
@@ -66,6 +66,9 @@ pub struct Report {
     pub output: Option<String>,
     /// Whether it is over, and no resume brings it further.
     pub is_closed: bool,
+    /// Whether a file holds its plan, so that a resume or a retry finds it there. A
+    /// graph that a program builds goes on in that program only.
+    pub has_plan: bool,
     /// What it waits for.
     pub asks: Vec<Ask>,
     /// What went wrong.
@@ -79,6 +82,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether the run ended so that a retry reopens it, and may bring it further.
+    pub fn can_be_retried(&self) -> bool {
+        let broken = self.error.as_ref().is_some_and(|error| {
+            Code::parse(&error.code).is_none_or(|code| code == Code::Internal)
+        });
+        self.is_closed && self.status.is_retried() && !broken
+    }
+
     pub(crate) fn of_end(
         thread: ThreadId,
         run: RunId,
@@ -112,6 +123,7 @@ impl Report {
             status: closed.status,
             output: closed.output,
             is_closed: true,
+            has_plan: true,
             asks: Vec::new(),
             error: closed.error,
             hint: closed.hint,
@@ -169,7 +181,7 @@ impl RunClosed {
             Outcome::Interrupted { node, reason } => (
                 Status::Interrupted,
                 Some(recorded(
-                    rustagents_core::Code::InterruptedByPolicy,
+                    Code::InterruptedByPolicy,
                     &format!("node `{node}`: {reason}"),
                 )),
             ),
@@ -180,7 +192,7 @@ impl RunClosed {
             Outcome::RecursionLimit { limit } => (
                 Status::BudgetExceeded,
                 Some(recorded(
-                    rustagents_core::Code::RecursionLimit,
+                    Code::RecursionLimit,
                     &format!("the graph took {limit} steps, as many as it may"),
                 )),
             ),
@@ -189,7 +201,7 @@ impl RunClosed {
             }
             _ => (
                 Status::Failed,
-                Some(recorded(rustagents_core::Code::Internal, "an unknown end")),
+                Some(recorded(Code::Internal, "an unknown end")),
             ),
         };
         Self {
@@ -205,7 +217,7 @@ impl RunClosed {
     }
 }
 
-fn recorded(code: rustagents_core::Code, message: &str) -> RecordedError {
+fn recorded(code: Code, message: &str) -> RecordedError {
     RecordedError {
         code: code.to_string(),
         message: message.to_owned(),

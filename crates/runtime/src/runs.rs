@@ -372,6 +372,7 @@ impl Runtime {
                 status: Status::Cancelled,
                 output: None,
                 is_closed: false,
+                has_plan: true,
                 asks: Vec::new(),
                 error: None,
                 hint: Some("the thread can be resumed".into()),
@@ -573,6 +574,7 @@ fn refuse_unfinished(thread: &ThreadId, view: Option<ThreadView>) -> Result<(), 
         }),
         Some(view) if view.phase == Phase::Open => Err(RunError::Unfinished {
             thread: thread.clone(),
+            has_plan: view.opened.target.has_plan(),
         }),
         _ => Ok(()),
     }
@@ -649,6 +651,8 @@ pub enum RunError {
     Unfinished {
         /// The thread.
         thread: ThreadId,
+        /// Whether a file holds its plan, so that a resume finds it there.
+        has_plan: bool,
     },
     /// Calls or steps of the run may have taken effect; it must be settled, not given up.
     #[error("thread `{}` has a call in doubt: {}", report.thread, named(calls))]

@@ -290,7 +290,10 @@ impl ThreadView {
     pub fn report(&self) -> Report {
         let (thread, run) = (self.thread.clone(), self.run.clone());
         if let Phase::Closed(closed) = &self.phase {
-            return Report::of_closed(thread, run, closed.clone());
+            return Report {
+                has_plan: self.opened.target.has_plan(),
+                ..Report::of_closed(thread, run, closed.clone())
+            };
         }
         let spent = crate::ledger::spent(&self.log, &self.run).unwrap_or_default();
         Report {
@@ -299,6 +302,7 @@ impl ThreadView {
             status: Status::Suspended,
             output: None,
             is_closed: false,
+            has_plan: self.opened.target.has_plan(),
             asks: self.pending().cloned().collect(),
             error: None,
             hint: None,

@@ -19,6 +19,8 @@ use rustagents_core::{
 pub enum Reply {
     /// Says a text, word by word.
     Text(&'static str),
+    /// Says a text that ends for another reason than that it is complete.
+    Ends(&'static str, FinishReason),
     /// Asks for calls: names and arguments as raw text.
     Calls(Vec<(&'static str, String)>),
     /// Fails.
@@ -127,7 +129,8 @@ impl Model for FakeModel {
             .cloned()
             .unwrap_or(Reply::Text("done"))
         {
-            Reply::Text(text) => stream::iter(said(text)).boxed(),
+            Reply::Text(text) => stream::iter(said(text, FinishReason::Stop)).boxed(),
+            Reply::Ends(text, reason) => stream::iter(said(text, reason)).boxed(),
             Reply::Calls(calls) => stream::iter(asked(&calls)).boxed(),
             Reply::Fail(error) => stream::iter([Err(error)]).boxed(),
             Reply::Hang => stream::pending().boxed(),
@@ -144,11 +147,11 @@ fn end(finish: FinishReason) -> [StreamItem; 2] {
     [Ok(ModelDelta::Usage(usage)), Ok(ModelDelta::Finish(finish))]
 }
 
-fn said(text: &str) -> Vec<StreamItem> {
+fn said(text: &str, finish: FinishReason) -> Vec<StreamItem> {
     let words = text
         .split_inclusive(' ')
         .map(|word| Ok(ModelDelta::Text(word.to_owned())));
-    words.chain(end(FinishReason::Stop)).collect()
+    words.chain(end(finish)).collect()
 }
 
 fn asked(calls: &[(&'static str, String)]) -> Vec<StreamItem> {

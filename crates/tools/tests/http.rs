@@ -7,6 +7,8 @@ mod redirects;
 mod requests;
 mod results;
 mod secrets;
+#[cfg(target_os = "linux")]
+mod secured;
 mod server;
 
 use std::time::Duration;

@@ -6,7 +6,7 @@ use rustagents_core::{Code, Coded, tool::ToolErrorKind};
 use rustagents_tools::sql::{DataError, Database};
 use serde_json::json;
 
-use crate::shop::{SEED, Shop, call, not_executed, open};
+use crate::shop::{ENDLESS, SEED, Shop, call, not_executed, open};
 
 #[tokio::test]
 async fn the_first_call_makes_the_database() {
@@ -73,6 +73,91 @@ fn many_at_once_make_one_whole_database() {
     );
     assert_eq!(shop.text("PRAGMA integrity_check"), "ok");
     assert_eq!(shop.data_files(), ["orders.db"], "no draft is left behind");
+}
+
+/// Set where this binary is the child: the folder with the data to make.
+#[cfg(unix)]
+const CHILD: &str = "RUSTAGENTS_TEST_SEEDS";
+
+/// In a child of the next test: makes a database, which takes for ever.
+#[cfg(unix)]
+#[test]
+fn the_child_seeds() {
+    if let Some(folder) = std::env::var_os(CHILD) {
+        open(Path::new(&folder)).ensure().unwrap();
+    }
+}
+
+/// A process that is at an endless seed, until it is dropped.
+#[cfg(unix)]
+struct Seeding {
+    child: std::process::Child,
+    /// The folder in which it works.
+    draft: String,
+}
+
+#[cfg(unix)]
+impl Seeding {
+    /// Starts one, and waits until it is at work.
+    fn new(shop: &Shop, known: &[String]) -> Self {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "seed::the_child_seeds"])
+            .env(CHILD, shop.folder.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let draft = String::new();
+        let mut seeding = Self { child, draft };
+        let begun = |name: &String| {
+            let folder = shop.folder.path().join(".rustagents/data").join(name);
+            !known.contains(name) && folder.join("draft.db").exists()
+        };
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while seeding.draft.is_empty() {
+            assert!(std::time::Instant::now() < deadline, "no child seeds");
+            thread::sleep(std::time::Duration::from_millis(5));
+            let found = shop.data_files().into_iter().find(begun);
+            seeding.draft = found.unwrap_or_default();
+        }
+        seeding
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Seeding {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_killed_process_left_is_swept_and_what_a_living_one_holds_is_not() {
+    let shop = Shop::seeded(ENDLESS);
+    let data = shop.folder.path().join(".rustagents/data");
+    fs::create_dir_all(&data).unwrap();
+    let first = Seeding::new(&shop, &[]);
+    let killed = vec![first.draft.clone()];
+    drop(first);
+    assert_eq!(shop.data_files(), killed, "a killed process leaves it");
+
+    // The second one removes it before it makes its own.
+    let second = Seeding::new(&shop, &killed);
+    assert_eq!(shop.data_files(), [second.draft.as_str()]);
+    // A folder without a lock is left behind as well; what is no folder is not ours.
+    fs::create_dir(data.join(".seed-before")).unwrap();
+    fs::write(data.join(".seed-file"), "").unwrap();
+    fs::write(shop.database.seed(), SEED).unwrap();
+    shop.database.ensure().unwrap();
+    let mut expected = [second.draft.as_str(), ".seed-file", "orders.db"];
+    expected.sort_unstable();
+    assert_eq!(shop.data_files(), expected);
+
+    drop(second);
+    fs::remove_file(shop.database.file()).unwrap();
+    shop.database.ensure().unwrap();
+    assert_eq!(shop.data_files(), [".seed-file", "orders.db"]);
 }
 
 #[tokio::test]

@@ -249,9 +249,7 @@ impl Driver<'_> {
     /// Runs one call: the intent first, where it needs one.
     async fn perform(&self, step: u32, start: &Start<'_>) -> Result<(OpenCall<'_>, Ended), Halt> {
         let call = start.call;
-        if self.scope.run().cancel.is_cancelled() {
-            return Err(Halt::Cancelled);
-        }
+        self.scope.boundary()?;
         self.scope.run().budget.take(Resource::ToolCalls)?;
         if let Some(number) = start.intent {
             let body = IntentBody {
@@ -318,7 +316,7 @@ impl Driver<'_> {
             Ended::Released => {
                 write_release(&mut write, start);
                 self.scope.append(write).await?;
-                return Err(Halt::Cancelled);
+                return Err(self.scope.boundary().err().unwrap_or(Halt::Cancelled));
             }
         };
         turn.observe_if_complete(&mut write);
@@ -389,8 +387,13 @@ impl Driver<'_> {
                 Transition::Failed {
                     turn: step,
                     error: recorded,
+                    message: None,
                 },
-                Move::Fail { error, usage: None },
+                Move::Fail {
+                    error,
+                    message: None,
+                    usage: None,
+                },
             )
         };
         let phase = AnyPhase::Acting(at);

@@ -4,13 +4,15 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use futures::{
     FutureExt,
-    future::{FusedFuture, poll_immediate},
+    future::{FusedFuture, pending, poll_immediate},
     select_biased,
 };
 use rustagents_core::{
     CancellationToken,
     scope::{Halt, Scope},
-    tool::{IdempotencyKey, Reconciled, Tool, ToolContext, ToolError, ToolErrorKind, Trace},
+    tool::{
+        EffectClass, IdempotencyKey, Reconciled, Tool, ToolContext, ToolError, ToolErrorKind, Trace,
+    },
 };
 use serde_json::Value;
 
@@ -19,6 +21,10 @@ use crate::evidence::ValidatedCall;
 /// How long a tool may take to stop after it was told to.
 const GRACE: Duration = Duration::from_secs(2);
 
+/// How long a call that changes nothing may still take once the run is drained. It is
+/// made again by the next attempt, so there is no need to wait for its own limit.
+const LAST: Duration = Duration::from_secs(2);
+
 /// How much later than the tool's own the driver's timer is: the tool's word on
 /// what became of the call is the better one.
 const SLACK: Duration = Duration::from_millis(250);
@@ -26,7 +32,8 @@ const SLACK: Duration = Duration::from_millis(250);
 type Outcome = Result<Value, ToolError>;
 
 /// Performs `call`. The tool is told of its time limit and of cancellation, and
-/// then has [`GRACE`] to say what became of it.
+/// then has [`GRACE`] to say what became of it. A drained run waits for what may have
+/// changed something, and for [`LAST`] for what has not.
 ///
 /// `trace` is the number under which the call may leave a trace.
 pub(crate) async fn invoke(
@@ -60,9 +67,28 @@ pub(crate) async fn invoke(
         ended = outcome => return ended,
         () = run.cancel.cancelled().fuse() => {}
         () = run.clock.sleep(timeout + SLACK).fuse() => {}
+        () = drained(scope, call).fuse() => {
+            cancel.cancel();
+            return stopping(scope, outcome, ToolErrorKind::Cancelled).await;
+        }
     }
     cancel.cancel();
-    stopping(scope, outcome).await
+    let kind = if run.cancel.is_cancelled() {
+        ToolErrorKind::Cancelled
+    } else {
+        ToolErrorKind::Timeout
+    };
+    stopping(scope, outcome, kind).await
+}
+
+/// Completes when the run has been drained for so long that `call` is not waited for
+/// any more; never for a call that may have changed something.
+async fn drained(scope: &Scope, call: &ValidatedCall) {
+    if !is_let_go(call) {
+        return pending().await;
+    }
+    scope.run().drain.cancelled().await;
+    scope.run().clock.sleep(LAST).await;
 }
 
 /// Lets the tool find out what became of a call that left `trace` behind. A tool
@@ -82,6 +108,7 @@ pub(crate) async fn reconcile(
         found = found => Some(found),
         () = run.cancel.cancelled().fuse() => None,
         () = run.clock.sleep(call.spec().timeout + GRACE).fuse() => None,
+        () = drained(scope, call).fuse() => None,
     };
     let seen = if let Some(seen) = seen {
         seen
@@ -95,8 +122,14 @@ pub(crate) async fn reconcile(
     // A tool that was stopped while it looked may not have seen the end.
     match seen {
         Reconciled::Lost if run.cancel.is_cancelled() => Err(Halt::Cancelled),
+        Reconciled::Lost if is_let_go(call) && run.drain.is_cancelled() => Err(Halt::Drained),
         seen => Ok(seen),
     }
+}
+
+/// Whether nothing is lost where `call` is stopped, since it changes nothing.
+fn is_let_go(call: &ValidatedCall) -> bool {
+    call.spec().effect == EffectClass::Repeatable
 }
 
 fn context(scope: &Scope, call: &ValidatedCall, cancel: CancellationToken) -> ToolContext {
@@ -112,12 +145,8 @@ fn context(scope: &Scope, call: &ValidatedCall, cancel: CancellationToken) -> To
 async fn stopping(
     scope: &Scope,
     mut outcome: impl FusedFuture<Output = Outcome> + Unpin,
+    kind: ToolErrorKind,
 ) -> Outcome {
-    let kind = if scope.run().cancel.is_cancelled() {
-        ToolErrorKind::Cancelled
-    } else {
-        ToolErrorKind::Timeout
-    };
     select_biased! {
         ended = outcome => ended.map_err(|error| match error.kind {
             // The tool saw a cancelled token; why it was, only the driver knows.

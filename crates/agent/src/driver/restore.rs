@@ -76,8 +76,9 @@ impl Driver<'_> {
                 let results = results.collect::<Result<Vec<_>, _>>()?;
                 Move::Observe(self.recorded_results(phase, results)?)
             }
-            Transition::Failed { error, .. } => Move::Fail {
+            Transition::Failed { error, message, .. } => Move::Fail {
                 error: AgentError::Recorded(error.clone()),
+                message: message.as_ref().map(|id| self.message(id)).transpose()?,
                 usage: self.usage_if_thinking(phase, transition)?,
             },
             Transition::Interrupted { reason, .. } => Move::Interrupt {

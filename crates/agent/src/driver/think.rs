@@ -9,7 +9,10 @@ use rustagents_core::{
     event::AgentEvent,
     journal::kind,
     message::{Message, ResultStatus, ToolCall, Usage},
-    model::{FinishReason, ModelDelta, ModelError, ModelRequest, ModelResponse, RawCall, fold},
+    model::{
+        FinishReason, ModelDelta, ModelError, ModelRequest, ModelResponse, RawCall, RetryAfter,
+        fold,
+    },
     scope::{Halt, Write},
     tool::EffectClass,
 };
@@ -29,6 +32,9 @@ const MAX_TRIES: u32 = 10;
 
 /// The pause before the second try; it doubles for each further one.
 const BACKOFF: Duration = Duration::from_millis(250);
+
+/// The longest pause that a provider can ask for. Most limits are by the minute.
+const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// An answer, and how often it was asked for.
 struct Answered {
@@ -97,7 +103,7 @@ impl Driver<'_> {
             match at.policy().on_model_error(at.state(), &error) {
                 PolicyDecision::Retry { consume_budget } if tries < MAX_TRIES => {
                     free = !consume_budget;
-                    self.pause(tries).await?;
+                    self.pause(tries, retry_after(&error)).await?;
                 }
                 PolicyDecision::Retry { .. } => {
                     let decision = "one more retry";
@@ -148,12 +154,21 @@ impl Driver<'_> {
         }
     }
 
-    async fn pause(&self, tries: u32) -> Result<(), Halt> {
+    /// Waits before one more try: as long as the provider asked for, and longer with
+    /// each try; never past the run's time. A drain ends it, too.
+    async fn pause(&self, tries: u32, asked: Option<RetryAfter>) -> Result<(), Halt> {
         let run = self.scope.run();
-        let pause = BACKOFF.saturating_mul(1 << (tries - 1).min(8));
+        let asked = asked.map_or(Duration::ZERO, |asked| asked.wait(run.clock.now_ms()));
+        let backoff = BACKOFF.saturating_mul(1 << (tries - 1).min(8));
+        let pause = asked.min(MAX_PAUSE).max(backoff);
+        let left = self.scope.time_left()?;
         select_biased! {
             () = run.cancel.cancelled().fuse() => Err(Halt::Cancelled),
-            () = run.clock.sleep(pause).fuse() => Ok(()),
+            () = run.drain.cancelled().fuse() => Err(Halt::Drained),
+            () = run.clock.sleep(pause.min(left)).fuse() => match left > pause {
+                true => Ok(()),
+                false => Err(run.budget.out_of_time().into()),
+            },
         }
     }
 
@@ -238,19 +253,45 @@ impl Driver<'_> {
                     made: Move::Interrupt { reason, usage },
                 }
             }
-            _ => {
-                let recorded = RecordedError::of(&error);
-                let transition = Transition::Failed {
-                    turn: step,
-                    error: recorded,
-                };
-                Turn {
-                    write: Write::new(),
-                    transition,
-                    made: Move::Fail { error, usage },
-                }
-            }
+            _ => Self::fails(step, error, self.last_words(refused), usage),
         }
+    }
+
+    fn fails(
+        turn: u32,
+        error: AgentError,
+        message: Option<Arc<Message>>,
+        usage: Option<Usage>,
+    ) -> Turn {
+        let mut write = Write::new();
+        if let Some(message) = &message {
+            write.message(Arc::clone(message));
+        }
+        let transition = Transition::Failed {
+            turn,
+            error: RecordedError::of(&error),
+            message: message.as_ref().map(|message| message.id.clone()),
+        };
+        Turn {
+            write,
+            transition,
+            made: Move::Fail {
+                error,
+                message,
+                usage,
+            },
+        }
+    }
+
+    /// The text of an answer that was cut or declined, which stays as a message.
+    fn last_words(&self, refused: Option<(Refused, &ModelResponse)>) -> Option<Arc<Message>> {
+        let (refused, response) = refused?;
+        let is_text = response.calls.is_empty() && !response.text.is_empty();
+        let message = || {
+            let id = self.scope.mint_message();
+            Arc::new(Message::assistant(id, response.text.clone(), Vec::new()))
+        };
+        (is_text && refused.problem.is_final()).then(message)
     }
 
     /// Tells the model what is wrong. Each refused call gets its one result.
@@ -359,7 +400,12 @@ impl Driver<'_> {
     fn record_call(&self, at: &At<Thinking>, answered: Answered, decided: &mut Turn) {
         let (keep, inserted) = at.state().edit();
         let message = match &decided.made {
-            Move::Act { message, .. } | Move::Complete { message, .. } => Some(message.id.clone()),
+            Move::Act { message, .. }
+            | Move::Complete { message, .. }
+            | Move::Fail {
+                message: Some(message),
+                ..
+            } => Some(message.id.clone()),
             Move::Repair { messages, .. } => messages
                 .first()
                 .filter(|m| m.role() == rustagents_core::message::Role::Assistant)
@@ -400,6 +446,17 @@ impl Driver<'_> {
                 progress.raised.insert(ask.id);
             }
         }
+    }
+}
+
+/// When the provider wants to be asked again, where it said so.
+fn retry_after(error: &AgentError) -> Option<RetryAfter> {
+    match error {
+        AgentError::ModelTransport {
+            source: ModelError::Unavailable { retry_after, .. },
+            ..
+        } => Some(*retry_after),
+        _ => None,
     }
 }
 

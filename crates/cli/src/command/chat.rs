@@ -4,12 +4,14 @@ use std::{cell::Cell, process::ExitCode};
 
 use rustagents_core::{Code, ids::ThreadId, recorder::Durability};
 use rustagents_runtime::{
-    Decision, Report, Resume, RunError, Runtime, Start, Status, ThreadView, Watch, view::Phase,
+    Decision, Report, Resume, Retry, RunError, Runtime, Start, Status, ThreadView, Watch,
+    threads::Rewind, view::Phase,
 };
 
 use crate::{
     arguments::{Chat, program, quote},
     chat::{
+        command::{self, Command},
         prompt::{Prompt, Typed},
         reply,
         screen::Screen,
@@ -49,6 +51,7 @@ pub(crate) async fn chat(arguments: &Chat, output: &Output) -> Result<ExitCode, 
         (Some(thread), true) => ThreadView::load(&*journal, thread).await?,
         _ => None,
     };
+    let output = &output.in_chat();
     let talk = Talk {
         runtime: runtime(journal),
         takes_over: Cell::new(arguments.takeover),
@@ -105,6 +108,9 @@ struct Talk<'a> {
     durability: Durability,
 }
 
+/// What a run came to, and what the last agent said.
+type Driven = (Report, Option<String>);
+
 /// How the conversation goes on after a run.
 enum Next {
     /// With another message.
@@ -133,6 +139,12 @@ impl Talk<'_> {
             if message.trim().is_empty() {
                 continue;
             }
+            if let Some(command) = Command::of(&message) {
+                if let Next::Leave(code) = self.perform(command, thread.as_ref()).await? {
+                    return Ok(code);
+                }
+                continue;
+            }
             if let Err(failure) = text(message.clone().into_bytes(), MAX_MESSAGE, "the message") {
                 self.output.failure(&failure);
                 continue;
@@ -154,6 +166,74 @@ impl Talk<'_> {
                 return Ok(code);
             }
         }
+    }
+
+    /// Does what a person asked for instead of saying something.
+    async fn perform(&self, command: Command, thread: Option<&ThreadId>) -> Result<Next, Failure> {
+        let done = match (command, thread) {
+            (Command::Help, _) => {
+                self.output.tell(command::HELP);
+                return Ok(Next::Talk);
+            }
+            (Command::Unclear { hint }, _) => {
+                let failure = Failure::new(Code::Usage, "that is no command").hint(hint);
+                self.output.failure(&failure);
+                return Ok(Next::Talk);
+            }
+            (_, None) => {
+                self.output.tell("the conversation has not begun");
+                return Ok(Next::Talk);
+            }
+            (Command::Retry, Some(thread)) => self.retry(thread).await,
+            (Command::Rewind { to, repeats }, Some(thread)) => {
+                self.rewind(thread, to, repeats).await
+            }
+        };
+        match done {
+            // Nothing was written, and the conversation stands as before.
+            Err(error) if command::is_refusal(&error) => {
+                self.output.failure(&error.into());
+                Ok(Next::Talk)
+            }
+            Err(error) => Err(error.into()),
+            Ok(Some((report, said))) => self.settle(report, said).await,
+            Ok(None) => Ok(Next::Talk),
+        }
+    }
+
+    /// Goes on with the last run, which failed or reached a limit.
+    async fn retry(&self, thread: &ThreadId) -> Result<Option<Driven>, RunError> {
+        let screen = self.screen();
+        let retry = Retry {
+            thread: thread.clone(),
+            limits: self.ready.limits,
+        };
+        let watch = self.watch(&screen);
+        let report = self.driver().retry(&self.ready.program, retry, watch).await;
+        let said = screen.close();
+        Ok(Some((report?, said)))
+    }
+
+    /// Goes back in the thread, and on from there.
+    async fn rewind(
+        &self,
+        thread: &ThreadId,
+        checkpoint: u64,
+        repeats: bool,
+    ) -> Result<Option<Driven>, RunError> {
+        let back = Rewind {
+            thread: thread.clone(),
+            checkpoint,
+            target: Some(self.ready.target.clone()),
+            repeats,
+        };
+        let rewound = self.driver().rewind(&self.ready.program, back).await?;
+        // Standard output is left to the answers.
+        self.output.went_back(&rewound);
+        if rewound.next.is_empty() {
+            return Ok(None);
+        }
+        self.resume(thread, Vec::new()).await.map(Some)
     }
 
     /// Goes on where the thread was left.
@@ -230,7 +310,7 @@ impl Talk<'_> {
         &self,
         thread: &ThreadId,
         decisions: Vec<Decision>,
-    ) -> Result<(Report, Option<String>), Failure> {
+    ) -> Result<Driven, RunError> {
         let screen = self.screen();
         let request = Resume {
             thread: thread.clone(),

@@ -13,7 +13,7 @@ use rustagents_runtime::{
 use crate::{
     arguments::{Recorded, Resume},
     command::{driven, finish, must_record, named_json, runtime, watch},
-    failure::Failure,
+    failure::{BUILT, Failure},
     output::Output,
     plan::{Plan, Ready},
     signals::Signals,
@@ -77,6 +77,11 @@ pub(super) fn recorded_plan(
         .map(|(alias, spec)| format!("{alias}={spec}"))
         .collect();
     models.extend(arguments.models.iter().cloned());
+    if arguments.target.is_none() && !recorded.has_plan() {
+        let name = &recorded.plan;
+        let message = format!("no file holds the plan of the thread: it is `{name}`");
+        return Err(Failure::new(Code::FileUnreadable, message).hint(BUILT));
+    }
     if !plan.exists() {
         let message = format!("the plan `{}` is not there any more", plan.display());
         let hint = "name its new place with `--target`";

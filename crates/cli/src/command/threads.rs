@@ -59,8 +59,9 @@ async fn perform(
         }
         Some(Action::Show(of)) if of.state => {
             let (thread, checkpoint) = at(&of.thread)?;
-            let journal = store_of(journal, &thread)?;
-            output.state(&whole_at(&*journal, &thread, checkpoint).await?)?;
+            let (journal, view) = known(journal, thread.as_str()).await?;
+            let state = whole_at(&*journal, &thread, checkpoint).await?;
+            output.state(&state, view.opened.target.has_plan())?;
         }
         Some(Action::Show(of)) => {
             let (journal, view) = known(journal, &of.thread).await?;

@@ -157,7 +157,9 @@ fn listed(name: String, url: &str, wanted: &str, known: &[String]) -> Check {
 
 fn reason(error: ModelError) -> String {
     match error {
-        ModelError::Transport { reason, .. } => reason,
+        ModelError::Transport { reason, .. }
+        | ModelError::Unavailable { reason, .. }
+        | ModelError::Rejected { reason, .. } => reason,
         other => other.to_string(),
     }
 }

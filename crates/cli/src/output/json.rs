@@ -67,7 +67,7 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
     let error = report.error.as_ref().map(|error| Error {
         code: error.code.clone(),
         message: error.message.clone(),
-        hint: report.hint.clone(),
+        hint: resume.advice(report),
         place: None,
     });
     line(&outcome(report, resume, error))
@@ -99,6 +99,7 @@ pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
 
 fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
     let thread = report.thread.to_string();
+    let resume = &resume.with_plan(report.has_plan);
     Outcome {
         schema: "rag.run/1",
         status: report.status,

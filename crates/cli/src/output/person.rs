@@ -11,7 +11,7 @@ use rustagents_runtime::{
 };
 
 use crate::{
-    failure::Failure,
+    failure::{BUILT, Failure},
     output::{Resume, option},
 };
 
@@ -51,13 +51,14 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
     }
     if !report.is_closed {
         let options: Vec<_> = report.asks.iter().map(option).collect();
-        match resume.line(thread, &options) {
+        match resume.with_plan(report.has_plan).line(thread, &options) {
             Some(line) => lines.extend(["go on with:".to_owned(), format!("  {line}")]),
+            None if !report.has_plan => lines.push(BUILT.to_owned()),
             None => lines.push("its store is in memory, so it ends here".to_owned()),
         }
     }
-    if let Some(hint) = report.hint.as_ref().filter(|_| report.error.is_some()) {
-        lines.push(format!("hint: {}", line(hint)));
+    if let Some(hint) = resume.advice(report).filter(|_| report.error.is_some()) {
+        lines.push(format!("hint: {}", line(&hint)));
     }
     lines.join("\n")
 }
@@ -203,6 +204,7 @@ pub(super) fn thread(
         lines.push(format!("answer    {}", shown(output)));
     }
     let rest = match standing {
+        Standing::Unfinished if !told.has_plan => Some(BUILT.to_owned()),
         Standing::Unfinished => resume
             .line(view.thread.as_str(), &[])
             .map(|line| format!("go on with:\n  {line}")),

@@ -46,12 +46,11 @@ impl Output {
         calls: &[(CallId, String)],
     ) -> Result<(), Failure> {
         let (from, to) = (fork.from.as_str(), fork.to.as_str());
-        let is_open = view.is_some_and(|view| !matches!(view.phase, Phase::Closed(_)));
-        let resume = if is_open {
-            self.resume.line(to, &[])
-        } else {
-            None
-        };
+        let open = view.filter(|view| !matches!(view.phase, Phase::Closed(_)));
+        let resume = open.and_then(|view| {
+            let has_plan = view.opened.target.has_plan();
+            self.resume.with_plan(has_plan).line(to, &[])
+        });
         if self.is_json() {
             let object = json!({
                 "schema": "rag.fork/1",
@@ -84,8 +83,8 @@ impl Output {
     pub(crate) fn rewound(&self, rewound: &Rewound) -> Result<(), Failure> {
         let thread = rewound.thread.as_str();
         let is_open = !rewound.next.is_empty();
-        let resume = is_open.then(|| self.resume.line(thread, &[])).flatten();
         if self.is_json() {
+            let resume = is_open.then(|| self.resume.line(thread, &[])).flatten();
             let object = json!({
                 "schema": "rag.rewind/1",
                 "thread": thread,
@@ -99,6 +98,12 @@ impl Output {
             });
             return say(&object.to_string());
         }
+        self.went_back(rewound);
+        Ok(())
+    }
+
+    /// Tells a person that a thread went back.
+    pub(crate) fn went_back(&self, rewound: &Rewound) {
         for (call, tool) in &rewound.repeats {
             self.note(&format!("call {call} ({tool}) may be made once more"));
         }
@@ -110,16 +115,19 @@ impl Output {
         if let Some(run) = &rewound.cancelled {
             self.note(&format!("run {} is given up", line(run.as_str())));
         }
+        let thread = rewound.thread.as_str();
         let (name, from) = (line(thread), rewound.from);
         let next = names(&rewound.next);
-        self.note(&match &resume {
+        let is_open = !rewound.next.is_empty();
+        // A conversation goes on by itself.
+        let resume = (is_open && !self.resume.in_chat).then(|| self.resume.line(thread, &[]));
+        self.note(&match resume.flatten() {
             Some(resume) => {
                 format!("thread {name} went back to @{from}, then {next}\ngo on with:\n  {resume}")
             }
             None if is_open => format!("thread {name} went back to @{from}, then {next}"),
             None => format!("thread {name} went back to @{from}, and takes a new input"),
         });
-        Ok(())
     }
 
     /// The state of a thread was changed; `open` tells of a run that is not over.
@@ -137,7 +145,7 @@ impl Output {
                 "checkpoints": updated.checkpoints,
                 "changed": updated.changed,
                 "next": updated.next,
-                "interrupts": asks.map(|ask| self.interrupt(thread, ask)).collect::<Vec<_>>(),
+                "interrupts": asks.map(|ask| self.interrupt(thread, ask, true)).collect::<Vec<_>>(),
                 "resume": open.and_then(|_| self.resume.line(thread, &[])),
             });
             return say(&object.to_string());
@@ -161,7 +169,7 @@ impl Output {
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub(crate) fn state(&self, stood: &StateAt) -> Result<(), Failure> {
+    pub(crate) fn state(&self, stood: &StateAt, has_plan: bool) -> Result<(), Failure> {
         if !self.is_json() {
             let text = serde_json::to_string_pretty(&stood.state);
             return super::text(&text.map_err(|error| Failure::internal(&error))?);
@@ -175,13 +183,17 @@ impl Output {
             "checkpoint": stood.checkpoint,
             "state": stood.state,
             "next": next.collect::<Vec<_>>(),
-            "interrupts": asks.map(|ask| self.interrupt(thread, ask)).collect::<Vec<_>>(),
+            "interrupts": asks.map(|ask| self.interrupt(thread, ask, has_plan)).collect::<Vec<_>>(),
         });
         say(&object.to_string())
     }
 
-    fn interrupt(&self, thread: &str, ask: &Ask) -> Value {
-        json!(json::interrupt(thread, ask, &self.resume))
+    fn interrupt(&self, thread: &str, ask: &Ask, has_plan: bool) -> Value {
+        json!(json::interrupt(
+            thread,
+            ask,
+            &self.resume.with_plan(has_plan)
+        ))
     }
 
     /// A thread was removed, or a run of it.

@@ -9,7 +9,11 @@ use reqwest::{
 use rustagents_http::{Security, SetupError};
 use tokio::{runtime::Handle, time::timeout};
 
-use super::{Auth, OpenAiConfig, OpenAiError, Secret, Timeouts, failure::Failure, said};
+use super::{
+    Auth, OpenAiConfig, OpenAiError, Secret, Timeouts,
+    failure::{Failure, Verdict},
+    said,
+};
 
 /// Where requests go, and how.
 pub(super) struct Client {
@@ -127,10 +131,12 @@ impl Client {
                 location: location.unwrap_or_default().to_owned(),
             };
         }
+        let verdict = Verdict::of(status, response.headers());
         let body = self.error_body(response, key).await;
         Failure::Status {
             status: status_line(status),
             said: said::in_body(&body),
+            verdict,
         }
     }
 

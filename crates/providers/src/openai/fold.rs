@@ -192,6 +192,7 @@ fn known(reason: String) -> FinishReason {
         "stop" => FinishReason::Stop,
         "tool_calls" | "function_call" => FinishReason::ToolCalls,
         "length" => FinishReason::Length,
+        "content_filter" => FinishReason::Refusal,
         _ => FinishReason::Other(reason),
     }
 }

@@ -19,6 +19,7 @@ pub(super) struct Answer {
     text: String,
     calls: Vec<Call>,
     usage: Usage,
+    finish: FinishReason,
 }
 
 /// A call, made so many times.
@@ -30,7 +31,12 @@ pub(super) struct Call {
 }
 
 impl Answer {
-    pub(super) fn new(request: ModelRequest<'_>, text: String, calls: Vec<Call>) -> Self {
+    pub(super) fn new(
+        request: ModelRequest<'_>,
+        text: String,
+        calls: Vec<Call>,
+        finish: Option<FinishReason>,
+    ) -> Self {
         let output = calls.iter().fold(characters(&text), |sum, call| {
             let once = characters(&call.name) + characters(&call.arguments);
             let times = u64::try_from(call.repeat).unwrap_or(u64::MAX);
@@ -41,17 +47,22 @@ impl Answer {
             output_tokens: output.div_ceil(TOKEN_CHARACTERS),
             ..Usage::default()
         };
-        Self { text, calls, usage }
+        let usual = if calls.is_empty() {
+            FinishReason::Stop
+        } else {
+            FinishReason::ToolCalls
+        };
+        Self {
+            text,
+            calls,
+            usage,
+            finish: finish.unwrap_or(usual),
+        }
     }
 
     /// The text by words, the calls one after the other, usage and reason. Each
     /// delta is made when it is asked for.
     pub(super) fn into_deltas(self) -> impl Iterator<Item = ModelDelta> + Send {
-        let finish = if self.calls.is_empty() {
-            FinishReason::Stop
-        } else {
-            FinishReason::ToolCalls
-        };
         let calls = self.calls.into_iter().flat_map(|call| {
             let repeat = call.repeat;
             iter::repeat_n(call, repeat)
@@ -63,7 +74,10 @@ impl Answer {
                     .enumerate()
                     .flat_map(|(index, call)| call.into_deltas(index)),
             )
-            .chain([ModelDelta::Usage(self.usage), ModelDelta::Finish(finish)])
+            .chain([
+                ModelDelta::Usage(self.usage),
+                ModelDelta::Finish(self.finish),
+            ])
     }
 }
 

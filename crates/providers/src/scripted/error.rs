@@ -93,6 +93,12 @@ pub enum RuleProblem {
         /// What it names.
         found: String,
     },
+    /// `finish` names no end.
+    #[error("`finish` has the unknown reason `{found}`")]
+    UnknownFinish {
+        /// What it names.
+        found: String,
+    },
     /// A regular expression is not valid.
     #[error("{key} is not a regular expression: {reason}")]
     Regex {
@@ -177,6 +183,7 @@ impl RuleProblem {
                 Some(format!("the keys are `{}`", known.join("`, `")))
             }
             Self::UnknownRole { .. } => Some("the roles are `user`, `assistant`, `tool`".into()),
+            Self::UnknownFinish { .. } => Some("the reasons are `length`, `refusal`".into()),
             Self::NoOutcome => Some("say what to answer, such as `text = \"…\"`".into()),
             Self::TwoOutcomes => Some("put the call into `calls`".into()),
             Self::ReservedCapture { .. } => Some("give the capture another name".into()),

@@ -1,6 +1,6 @@
 //! A file becomes rules.
 
-use rustagents_core::message::Role;
+use rustagents_core::{message::Role, model::FinishReason};
 use toml::{Table, Value};
 
 use super::{
@@ -22,6 +22,7 @@ const RULE_KEYS: &[&str] = &[
     "arguments",
     "repeat",
     "calls",
+    "finish",
 ];
 const CALL_KEYS: &[&str] = &["call", "arguments", "repeat"];
 
@@ -119,7 +120,22 @@ fn outcome(fields: Fields<'_>, engine: &mut Engine) -> Result<Outcome, RuleProbl
     if text.is_none() && calls.is_empty() {
         return Err(RuleProblem::NoOutcome);
     }
-    Ok(Outcome { text, calls })
+    let finish = fields.text("finish")?.map(finish).transpose()?;
+    Ok(Outcome {
+        text,
+        calls,
+        finish,
+    })
+}
+
+fn finish(name: &str) -> Result<FinishReason, RuleProblem> {
+    match name {
+        "length" => Ok(FinishReason::Length),
+        "refusal" => Ok(FinishReason::Refusal),
+        _ => Err(RuleProblem::UnknownFinish {
+            found: name.to_owned(),
+        }),
+    }
 }
 
 fn calls(entries: &[Fields<'_>], engine: &mut Engine) -> Result<Vec<CallOutcome>, RuleProblem> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use minijinja::Value;
 use regex::Regex;
-use rustagents_core::message::Role;
+use rustagents_core::{message::Role, model::FinishReason};
 
 use super::{
     answer::{Answer, Call},
@@ -36,6 +36,8 @@ pub(super) struct Matchers {
 pub(super) struct Outcome {
     pub(super) text: Option<Template>,
     pub(super) calls: Vec<CallOutcome>,
+    /// Why the answer ends, where it is no usual end.
+    pub(super) finish: Option<FinishReason>,
 }
 
 /// A call that a rule makes.
@@ -146,6 +148,6 @@ impl Outcome {
             })
         });
         let calls = calls.collect::<Result<_, Failure>>()?;
-        Ok(Answer::new(scene.request, text, calls))
+        Ok(Answer::new(scene.request, text, calls, self.finish.clone()))
     }
 }

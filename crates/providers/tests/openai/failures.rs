@@ -288,8 +288,9 @@ async fn finish_reasons_are_open_and_an_empty_one_is_none() {
             .finish
     };
     assert_eq!(finish("length").await, FinishReason::Length);
+    assert_eq!(finish("content_filter").await, FinishReason::Refusal);
     assert_eq!(finish("").await, FinishReason::Stop);
-    for reason in ["eos", "end_turn", "content_filter", "STOP"] {
+    for reason in ["eos", "end_turn", "STOP"] {
         assert_eq!(finish(reason).await, FinishReason::Other(reason.into()));
     }
 }

@@ -36,6 +36,22 @@ fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
 }
 
 #[test]
+fn an_answer_ends_as_the_rule_says() {
+    for (name, reason) in [
+        ("length", FinishReason::Length),
+        ("refusal", FinishReason::Refusal),
+    ] {
+        let model = model(&format!(r#"rule = [{{ text = "No", finish = "{name}" }}]"#));
+        let expected = [
+            ModelDelta::Text("No".into()),
+            ModelDelta::Usage(usage(0, 1)),
+            ModelDelta::Finish(reason),
+        ];
+        assert_eq!(Conversation::with("").deltas(&model), expected);
+    }
+}
+
+#[test]
 fn text_is_sent_by_words_and_calls_after_it() {
     let model = model(
         r#"rule = [{

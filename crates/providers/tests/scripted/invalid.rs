@@ -104,6 +104,10 @@ fn an_invalid_rule_is_named_with_its_key() {
             r#"{ last = "system", text = "a" }"#,
             "`last` has the unknown role `system`",
         ),
+        (
+            r#"{ text = "a", finish = "stop" }"#,
+            "`finish` has the unknown reason `stop`",
+        ),
     ];
     check_second_rule(&cases);
 }

@@ -91,7 +91,10 @@ fn refuse_success(view: &ThreadView) -> Result<(), RunError> {
                 report: Box::new(view.report()),
             });
         }
-        Phase::Open => return Err(RunError::Unfinished { thread }),
+        Phase::Open => {
+            let has_plan = view.opened.target.has_plan();
+            return Err(RunError::Unfinished { thread, has_plan });
+        }
     };
     let hint = match closed.status {
         status if status.is_retried() => return Ok(()),

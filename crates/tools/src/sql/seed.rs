@@ -1,7 +1,7 @@
 //! A new database: filled beside its place, then put there in one step.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io,
     path::{Path, PathBuf},
 };
@@ -12,22 +12,45 @@ use tempfile::TempDir;
 /// How many steps of SQLite's machine lie between two questions whether to stop.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
-/// A database that nobody sees yet. Dropping it leaves nothing behind.
+/// What the names of drafts' folders start with.
+const PREFIX: &str = ".seed-";
+
+/// The file in a draft's folder that its process holds locked. The kernel frees the
+/// lock when the process ends, however it ends.
+const LOCK: &str = "lock";
+
+/// How many folders of killed processes one start removes at most.
+const MOST_SWEPT: usize = 100;
+
+/// How often another process may take a new folder for one that was left behind.
+const TRIES: usize = 10;
+
+/// A database that nobody sees yet. Dropping it leaves nothing behind; what a killed
+/// process leaves is removed by the next one that makes a draft beside it.
 #[derive(Debug)]
 pub(super) struct Draft {
     /// A folder of its own holds the side files of SQLite, too.
     folder: TempDir,
+    /// Says that the folder is in use; freed last.
+    _lock: File,
 }
 
 impl Draft {
     /// An empty draft on the file system of `file`, whose folder exists.
     pub(super) fn new(file: &Path) -> io::Result<Self> {
-        let folder = file.parent().unwrap_or(file);
-        Ok(Self {
-            folder: tempfile::Builder::new()
-                .prefix(".seed-")
-                .tempdir_in(folder)?,
-        })
+        let beside = file.parent().unwrap_or(file);
+        sweep(beside);
+        for _ in 0..TRIES {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(beside)?;
+            // A process that sweeps may have come first: its lock, or its removal.
+            if let Some(lock) = hold(folder.path())? {
+                return Ok(Self {
+                    folder,
+                    _lock: lock,
+                });
+            }
+        }
+        Err(io::Error::other("each new folder in it was removed"))
     }
 
     /// Runs the seed, until `stop` says so.
@@ -59,6 +82,43 @@ impl Draft {
 
     fn file(&self) -> PathBuf {
         self.folder.path().join("draft.db")
+    }
+}
+
+/// Takes the folder of a draft; `None` if it is another's, or gone.
+fn hold(folder: &Path) -> io::Result<Option<File>> {
+    let path = folder.join(LOCK);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let lock = match options.open(&path) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match lock.try_lock() {
+        Ok(()) => Ok(path.exists().then_some(lock)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Removes the drafts beside which no process works any more. One that cannot be
+/// removed stays, and harms nobody.
+fn sweep(beside: &Path) {
+    let Ok(entries) = fs::read_dir(beside) else {
+        return;
+    };
+    let drafts = entries.flatten().filter(|entry| {
+        let named = entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes());
+        named && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    });
+    for draft in drafts.take(MOST_SWEPT) {
+        if let Ok(Some(_lock)) = hold(&draft.path()) {
+            let _ = fs::remove_dir_all(draft.path());
+        }
     }
 }
 
