@@ -165,10 +165,12 @@ impl Driver<'_> {
         select_biased! {
             () = run.cancel.cancelled().fuse() => Err(Halt::Cancelled),
             () = run.drain.cancelled().fuse() => Err(Halt::Drained),
-            () = run.clock.sleep(pause.min(left)).fuse() => match left > pause {
-                true => Ok(()),
-                false => Err(run.budget.out_of_time().into()),
-            },
+            () = run.clock.sleep(pause.min(left)).fuse() => Ok(()),
+        }?;
+        if left > pause {
+            Ok(())
+        } else {
+            Err(run.budget.out_of_time().into())
         }
     }
 
