@@ -34,6 +34,11 @@ const LOCK_CHANGES: u32 = 16;
 
 /// A journal in one SQLite file.
 ///
+/// A call that writes while no other call of this journal does, and whose last
+/// transactions were short, may keep its async worker for up to 150 µs, looking for
+/// its outcome. Before that it lets the worker's other tasks go once. Where there is
+/// one processor, or looking does not pay, it sleeps at once.
+///
 /// ```
 /// use rustagents_core::{ids::ThreadId, journal::{Journal, Owner}};
 /// use rustagents_store_sqlite::SqliteJournal;

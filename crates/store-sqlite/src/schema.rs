@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use rustagents_core::journal::JournalError;
 
 /// Marks the file as ours: "RAGJ".
@@ -205,6 +205,12 @@ fn prepare(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     connection
         .busy_timeout(BUSY_TIMEOUT)
         .and_then(|()| connection.pragma_update(None, "foreign_keys", false))
+        .and_then(|()| {
+            // A plan that holds for any values: else a statement is parsed again
+            // whenever it gets others.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        })
+        .map(drop)
         .map_err(|e| failed(path, &e))
 }
 

@@ -1,6 +1,7 @@
 //! The thread that writes: it groups what is waiting into one transaction.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     path::Path,
     sync::{
@@ -12,18 +13,17 @@ use std::{
 
 use rusqlite::Connection;
 use rustagents_core::journal::JournalError;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::Notify;
 
 use crate::{
     batch::Refused,
     file::StoreFile,
+    handoff::{self, Receiver, Reply, Sender},
     schema::{self, Synchronous},
+    sync,
 };
 
-/// How many jobs may wait before senders do.
-const QUEUE: usize = 256;
-
-/// How many jobs share a transaction at the most.
+/// How many jobs may wait before their callers do, and share a transaction.
 const GROUP: usize = 256;
 
 /// Something to be written inside the group's transaction.
@@ -47,12 +47,12 @@ trait Outcome {
 
 struct Task<T, F> {
     work: F,
-    reply: oneshot::Sender<Result<T, JournalError>>,
+    reply: Reply<Result<T, JournalError>>,
 }
 
 struct Done<T> {
     result: Result<T, JournalError>,
-    reply: oneshot::Sender<Result<T, JournalError>>,
+    reply: Reply<Result<T, JournalError>>,
 }
 
 impl<T, F> Job for Task<T, F>
@@ -71,8 +71,7 @@ where
     }
 
     fn refuse(self: Box<Self>, failure: JournalError) {
-        // A receiver that is gone does not need the news.
-        drop(self.reply.send(Err(failure)));
+        self.reply.tell(Err(failure));
     }
 }
 
@@ -83,7 +82,7 @@ impl<T> Outcome for Done<T> {
             Some(failure) => Err(failure.clone()),
             None => self.result,
         };
-        drop(self.reply.send(result));
+        self.reply.tell(result);
     }
 }
 
@@ -98,7 +97,7 @@ pub(crate) struct Writer {
 }
 
 struct Running {
-    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    jobs: Option<Sender<Box<dyn Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -142,12 +141,12 @@ impl Writer {
         &self,
         work: impl FnOnce(&Path, &Connection) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, JournalError> {
-        let (reply, outcome) = oneshot::channel();
         let gone = || schema::unavailable(self.file.path(), &"the writer is gone");
         let jobs = self.running().jobs.as_ref().ok_or_else(gone)?;
+        let (reply, outcome) = jobs.place();
         let job = Box::new(Task { work, reply });
         jobs.send(job).await.map_err(|_| gone())?;
-        outcome.await.map_err(|_| gone())?
+        outcome.await.ok_or_else(gone)?
     }
 
     /// How many transactions were committed.
@@ -157,7 +156,7 @@ impl Writer {
 
     fn running(&self) -> &Running {
         self.running.get_or_init(|| {
-            let (jobs, queue) = mpsc::channel(QUEUE);
+            let (jobs, queue) = handoff::queue(GROUP, sync::is_worth_it());
             let desk = Desk {
                 file: Arc::clone(&self.file),
                 synchronous: self.synchronous,
@@ -212,10 +211,10 @@ struct Store {
 }
 
 impl Desk {
-    fn write_all(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
-        let mut group = Vec::with_capacity(GROUP);
+    fn write_all(mut self, mut queue: Receiver<Box<dyn Job>>) {
+        let mut group = VecDeque::with_capacity(GROUP);
         // Takes what is waiting when the last commit returned, and waits for no more.
-        while queue.blocking_recv_many(&mut group, GROUP) > 0 {
+        while queue.take(&mut group) {
             self.write_group(&mut group);
         }
         if let Some(store) = self.store {
@@ -223,8 +222,8 @@ impl Desk {
         }
     }
 
-    fn write_group(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
-        let file = Arc::clone(&self.file);
+    fn write_group(&mut self, jobs: &mut VecDeque<Box<dyn Job>>) {
+        let (file, transactions) = (Arc::clone(&self.file), Arc::clone(&self.transactions));
         let path = file.path();
         let store = match self.begin() {
             Ok(store) => store,
@@ -252,13 +251,14 @@ impl Desk {
             let _ = run(&store.connection, "ROLLBACK");
             waiting.for_each(|job| job.refuse(failure.clone()));
         }
-        let _ = store.lock.unlock();
         if failure.is_none() {
-            self.transactions.fetch_add(1, Ordering::Relaxed);
+            transactions.fetch_add(1, Ordering::Relaxed);
         }
+        // Who waits for this goes on while the lock is let go.
         for outcome in outcomes {
             outcome.tell(failure.as_ref());
         }
+        let _ = store.lock.unlock();
         self.written.notify_waiters();
     }
 
