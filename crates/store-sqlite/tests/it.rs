@@ -14,6 +14,7 @@ mod damage;
 mod events;
 mod items;
 mod opening;
+mod scheduled;
 mod sharing;
 mod support;
 mod torn;
