@@ -9,6 +9,7 @@
 //! A backend passes the contract suite of `rustagents-testkit`.
 
 mod image;
+mod late;
 pub mod mention;
 mod select;
 
@@ -195,7 +196,9 @@ pub enum Author {
     /// The claimed driver of this epoch.
     Driver(Epoch),
     /// A driver that lost its claim while an effect was in flight, and now knows
-    /// how the effect ended: facts only, and only if the fact `intent` is its own.
+    /// how the effect ended. It writes one fact, the end of the intent that it names
+    /// and that is its own, on the chain of that; with its message, whose id has no
+    /// number, and its content. Nothing else.
     Late {
         /// The epoch of the claim that it lost.
         epoch: Epoch,
@@ -250,6 +253,7 @@ impl Batch {
                 rule: "only a driver commits",
             });
         }
+        self.check_late()?;
         if self.at_ms > image::MAX_NUMBER {
             return Err(JournalError::Malformed {
                 rule: "times are numbers up to 2^53",
@@ -652,6 +656,10 @@ impl Coded for JournalError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Busy { .. } => Some("try again when it is done".into()),
+            Self::Fenced { .. } => Some(
+                "nothing more of this run was recorded here; its present driver goes on with it"
+                    .into(),
+            ),
             Self::ThreadExists { .. } => Some("choose another name, or delete that one".into()),
             Self::Behind { error, .. } => error.hint(),
             Self::Newer { .. } => {
