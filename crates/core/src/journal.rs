@@ -416,7 +416,8 @@ pub type PlacedMessage = (u64, Arc<Message>);
 /// Cancellation: a write that was handed over runs to its end, whoever waits for
 /// it: [`append`](Journal::append), [`copy`](Journal::copy),
 /// [`install`](Journal::install), [`compact`](Journal::compact) and
-/// [`remove`](Journal::remove). Each is atomic. Reads may be dropped at any time.
+/// [`remove`](Journal::remove). Each is atomic. Reads may be dropped at any time, and
+/// so may [`discard`](Journal::discard): the thread is gone then, or it is there.
 pub trait Journal: Send + Sync {
     /// Claims a thread, making it if it is new, and durably counts its epoch up.
     ///
@@ -507,6 +508,19 @@ pub trait Journal: Send + Sync {
         thread: &'a ThreadId,
         epoch: Epoch,
     ) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Removes a thread that nobody drives, unread: also one that is damaged so that
+    /// it cannot be claimed.
+    fn discard<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            let claim = self.claim(thread, owner).await?;
+            self.remove(thread, claim.epoch).await
+        })
+    }
 }
 
 /// Why the journal did not do what was asked. Nothing was written then.

@@ -11,6 +11,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use rustagents_core::store::StoreError;
+use rustagents_store::locks::Patience;
 
 /// How long a connection waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -102,8 +103,9 @@ impl Kind {
         fs::create_dir_all(folder).map_err(fail)?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
-        let lock = options.open(beside(path, ".making")).map_err(fail)?;
-        lock.lock().map_err(fail)?;
+        let name = beside(path, ".making");
+        let lock = options.open(&name).map_err(fail)?;
+        Patience::default().lock(&name, &lock).map_err(fail)?;
         if matches!(self.inspect(path)?, Header::Format(_)) {
             return Ok(());
         }

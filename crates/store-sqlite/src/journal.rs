@@ -94,6 +94,16 @@ impl SqliteJournal {
         })
     }
 
+    /// The same journal, which has written nothing yet, with another limit to how long
+    /// a process is waited for that holds the writer's lock: 30 seconds, if nobody
+    /// says otherwise. Then the write fails with [`JournalError::Unavailable`], which
+    /// names that process: it may be stopped.
+    #[must_use]
+    pub fn waiting_up_to(self, patience: Duration) -> Self {
+        let writer = self.writer.with_patience(patience);
+        Self { writer, ..self }
+    }
+
     /// How many transactions this journal committed so far: the writes that waited
     /// at the same time share one.
     pub fn transactions(&self) -> u64 {

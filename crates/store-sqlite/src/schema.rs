@@ -3,12 +3,13 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::Read,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 use rustagents_core::journal::JournalError;
+use rustagents_store::locks::Patience;
 
 /// Marks the file as ours: "RAGJ".
 const APPLICATION_ID: u32 = 0x5241_474A;
@@ -112,7 +113,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
     prepare(path, &connection)?;
     if verify(path, &connection)? < VERSION {
         // Whoever comes first brings an older store up to date.
-        let _lock = writer_lock(path)?;
+        let _lock = writer_lock(path, Patience::default())?;
         migrate(path, &connection)?;
     }
     connection
@@ -243,16 +244,22 @@ fn migrate(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     verify(path, connection).map(drop)
 }
 
-/// Waits for the lock under which one process writes.
-pub(crate) fn writer_lock(path: &Path) -> Result<File, JournalError> {
+/// The file whose lock says which process writes.
+pub(crate) fn writer_lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".writer");
+    name.into()
+}
+
+/// Waits for the lock under which one process writes.
+pub(crate) fn writer_lock(path: &Path, patience: Patience) -> Result<File, JournalError> {
+    let name = writer_lock_path(path);
     OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .open(&name)
-        .and_then(|file| file.lock().map(|()| file))
+        .and_then(|file| patience.lock(&name, &file).map(|()| file))
         .map_err(|e| unavailable(path, &e))
 }
 

@@ -3,16 +3,18 @@
 use std::{
     collections::VecDeque,
     fs::File,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use rusqlite::Connection;
 use rustagents_core::journal::JournalError;
+use rustagents_store::locks::Patience;
 use tokio::sync::Notify;
 
 use crate::{
@@ -91,6 +93,8 @@ impl<T> Outcome for Done<T> {
 pub(crate) struct Writer {
     file: Arc<StoreFile>,
     synchronous: Synchronous,
+    /// How long other processes are waited for.
+    patience: Duration,
     written: Arc<Notify>,
     transactions: Arc<AtomicU64>,
     running: OnceLock<Running>,
@@ -117,10 +121,17 @@ impl Writer {
         Self {
             file,
             synchronous,
+            patience: Patience::USUAL,
             written,
             transactions: Arc::default(),
             running: OnceLock::new(),
         }
+    }
+
+    /// The same writer, which has not begun, with other patience.
+    pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Hands work over and waits for its outcome. Once handed over, it runs to its
@@ -160,6 +171,7 @@ impl Writer {
             let desk = Desk {
                 file: Arc::clone(&self.file),
                 synchronous: self.synchronous,
+                patience: self.patience,
                 written: Arc::clone(&self.written),
                 transactions: Arc::clone(&self.transactions),
                 store: None,
@@ -199,6 +211,7 @@ impl Drop for Writer {
 struct Desk {
     file: Arc<StoreFile>,
     synchronous: Synchronous,
+    patience: Duration,
     written: Arc<Notify>,
     transactions: Arc<AtomicU64>,
     store: Option<Store>,
@@ -208,6 +221,7 @@ struct Desk {
 struct Store {
     connection: Connection,
     lock: File,
+    lock_path: PathBuf,
 }
 
 impl Desk {
@@ -266,14 +280,15 @@ impl Desk {
         let file = &self.file;
         let path = file.path();
         let slot = &mut self.store;
+        let patience = Patience::new(self.patience);
         let store = match slot.take() {
             Some(store) => {
-                let locked = store.lock.lock();
+                let locked = patience.lock(&store.lock_path, &store.lock);
                 let store = slot.insert(store);
                 locked.map_err(|e| schema::unavailable(path, &e))?;
                 store
             }
-            None => slot.insert(open(file, self.synchronous)?),
+            None => slot.insert(open(file, self.synchronous, patience)?),
         };
         file.check().inspect_err(|_| {
             // What was acknowledged goes from the log into the file, wherever it is.
@@ -290,19 +305,24 @@ impl Desk {
 }
 
 /// Opens the store under the writer's lock, which stays held.
-fn open(file: &StoreFile, synchronous: Synchronous) -> Result<Store, JournalError> {
+fn open(
+    file: &StoreFile,
+    synchronous: Synchronous,
+    patience: Patience,
+) -> Result<Store, JournalError> {
     let path = file.path();
     file.check()?;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|e| schema::unavailable(path, &e))?;
     }
-    let lock = schema::writer_lock(path)?;
+    let lock = schema::writer_lock(path, patience)?;
     if !file.is_known() {
         schema::make(path)?;
     }
     Ok(Store {
         connection: file.open(|path| schema::open_writer(path, synchronous))?,
         lock,
+        lock_path: schema::writer_lock_path(path),
     })
 }
 

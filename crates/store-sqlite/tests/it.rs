@@ -16,6 +16,8 @@ mod items;
 mod opening;
 mod scheduled;
 mod sharing;
+#[cfg(unix)]
+mod stopped;
 mod support;
 mod torn;
 mod upgrade;

@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{Branch, RunId, ThreadId},
-    journal::{Journal, Seq},
+    journal::{Journal, JournalError, Seq},
     log::ThreadLog,
 };
 
@@ -38,6 +38,10 @@ impl Runtime {
     /// says: somebody drives the thread, or there is none.
     pub async fn delete(&self, thread: &ThreadId, unfinished: bool) -> Result<(), ThreadsError> {
         known(self.journal(), thread).await?;
+        if unfinished && self.is_damaged(thread).await? {
+            let discarded = self.journal().discard(thread, self.owner()).await;
+            return Ok(discarded?);
+        }
         self.wait_until_free(thread).await?;
         if !unfinished {
             refuse_unfinished(self.journal(), thread).await?;
@@ -48,6 +52,14 @@ impl Runtime {
         }
         self.journal().remove(thread, claim.epoch).await?;
         Ok(())
+    }
+
+    /// Whether not even the thread's driver can be told.
+    async fn is_damaged(&self, thread: &ThreadId) -> Result<bool, JournalError> {
+        match self.journal().owner(thread).await {
+            Err(JournalError::Corrupt { .. }) => Ok(true),
+            told => told.map(|_| false),
+        }
     }
 
     /// Takes a run that ended out of its thread. The last one leaves the thread as
