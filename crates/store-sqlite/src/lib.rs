@@ -2,7 +2,7 @@
 //! application store; the event journal.
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
-//! versions), `file.rs` (is the file still the one that was opened), `writer.rs` (the
+//! versions), `opened.rs` (what SQLite has open), `file.rs` (is the file still the one that was opened), `writer.rs` (the
 //! thread that writes), `handoff.rs` (how jobs get there), `batch.rs` (one batch inside a transaction), `target.rs` (the
 //! rows of a thread that is written to), `threads.rs` (whole threads inside one),
 //! `reader.rs`, `tail.rs` (hearing of writes), `claims.rs` (operating-system locks),
@@ -33,6 +33,7 @@ mod handoff;
 mod health;
 mod items;
 mod journal;
+mod opened;
 mod reader;
 mod schema;
 mod sync;

@@ -21,6 +21,7 @@ use crate::{
     batch::Refused,
     file::StoreFile,
     handoff::{self, Receiver, Reply, Sender},
+    opened::Opened,
     schema::{self, Synchronous},
     sync,
 };
@@ -219,7 +220,7 @@ struct Desk {
 
 /// The open store: its connection, and the file whose lock serialises processes.
 struct Store {
-    connection: Connection,
+    connection: Opened,
     lock: File,
     lock_path: PathBuf,
 }

@@ -14,6 +14,8 @@ mod damage;
 mod events;
 mod items;
 mod opening;
+#[cfg(target_os = "linux")]
+mod posix;
 mod scheduled;
 mod sharing;
 #[cfg(unix)]
