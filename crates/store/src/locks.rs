@@ -127,7 +127,7 @@ fn holders(file: &File) -> Vec<u32> {
 /// another number here.
 #[cfg_attr(
     not(target_os = "linux"),
-    expect(dead_code, reason = "Linux alone tells")
+    allow(dead_code, reason = "Linux alone tells")
 )]
 fn holder_in(line: &str, inode: u64) -> Option<u32> {
     let mut words = line.split_ascii_whitespace().skip(1);
