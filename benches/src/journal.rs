@@ -11,6 +11,7 @@
 
 mod group;
 mod growth;
+mod lone;
 mod parked;
 mod peak;
 mod raw;
@@ -29,6 +30,12 @@ pub const SCENARIOS: &[(&str, Figures)] = &[
     }),
     ("journal-growth/full", || growth::growth(Synchronous::Full)),
     ("journal-growth/peak", peak::peak),
+    ("journal-lone/normal", || {
+        lone::lone(Synchronous::Normal, "normal")
+    }),
+    ("journal-lone/full", || {
+        lone::lone(Synchronous::Full, "full")
+    }),
     ("journal-group", group::group),
     ("journal-parked", parked::parked),
 ];

@@ -9,6 +9,7 @@
 //! A backend passes the contract suite of `rustagents-testkit`.
 
 mod image;
+mod late;
 pub mod mention;
 mod select;
 
@@ -195,7 +196,9 @@ pub enum Author {
     /// The claimed driver of this epoch.
     Driver(Epoch),
     /// A driver that lost its claim while an effect was in flight, and now knows
-    /// how the effect ended: facts only, and only if the fact `intent` is its own.
+    /// how the effect ended. It writes one fact, the end of the intent that it names
+    /// and that is its own, on the chain of that; with its message, whose id has no
+    /// number, and its content. Nothing else.
     Late {
         /// The epoch of the claim that it lost.
         epoch: Epoch,
@@ -250,6 +253,7 @@ impl Batch {
                 rule: "only a driver commits",
             });
         }
+        self.check_late()?;
         if self.at_ms > image::MAX_NUMBER {
             return Err(JournalError::Malformed {
                 rule: "times are numbers up to 2^53",
@@ -425,7 +429,8 @@ pub type PlacedMessage = (u64, Arc<Message>);
 /// Cancellation: a write that was handed over runs to its end, whoever waits for
 /// it: [`append`](Journal::append), [`copy`](Journal::copy),
 /// [`install`](Journal::install), [`compact`](Journal::compact) and
-/// [`remove`](Journal::remove). Each is atomic. Reads may be dropped at any time.
+/// [`remove`](Journal::remove). Each is atomic. Reads may be dropped at any time, and
+/// so may [`discard`](Journal::discard): the thread is gone then, or it is there.
 pub trait Journal: Send + Sync {
     /// Claims a thread, making it if it is new, and durably counts its epoch up.
     ///
@@ -516,6 +521,19 @@ pub trait Journal: Send + Sync {
         thread: &'a ThreadId,
         epoch: Epoch,
     ) -> BoxFuture<'a, Result<(), JournalError>>;
+
+    /// Removes a thread that nobody drives, unread: also one that is damaged so that
+    /// it cannot be claimed.
+    fn discard<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            let claim = self.claim(thread, owner).await?;
+            self.remove(thread, claim.epoch).await
+        })
+    }
 }
 
 /// Why the journal did not do what was asked. Nothing was written then.
@@ -665,6 +683,10 @@ impl Coded for JournalError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Busy { .. } => Some("try again when it is done".into()),
+            Self::Fenced { .. } => Some(
+                "nothing more of this run was recorded here; its present driver goes on with it"
+                    .into(),
+            ),
             Self::ThreadExists { .. } => Some("choose another name, or delete that one".into()),
             Self::Behind { error, .. } => error.hint(),
             Self::Newer { .. } => {

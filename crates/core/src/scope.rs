@@ -383,6 +383,22 @@ impl Scope {
         Ok(Some((batch, checkpoint)))
     }
 
+    /// Says how an effect ended that was in flight while another driver took the
+    /// thread over, so that one finds it. `write` is the end of `intent`, which this
+    /// attempt recorded, and no number of a message: see [`Author::Late`].
+    ///
+    /// Cancellation: a dropped call may or may not have written.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn append_late(&self, intent: FactKey, write: Write) -> Result<(), JournalError> {
+        let batch = self.facts.batch(write, Vec::new())?;
+        let epoch = self.run().epoch;
+        let author = Author::Late { epoch, intent };
+        let batch = Batch { author, ..batch };
+        self.run().journal.append(batch).await.map(drop)
+    }
+
     /// Waits until everything that the run wrote is durable.
     ///
     /// Cancellation: what was written stays queued, and goes on its way with the
@@ -433,7 +449,7 @@ impl Scope {
 }
 
 /// What is to be written together on one chain.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Write {
     /// Most writes have one or two.
     drafts: SmallVec<[Draft; 2]>,
@@ -445,7 +461,7 @@ pub struct Write {
     failed: Option<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Draft {
     /// The run and the attempt that it belongs to, where they are not the writer's.
     of: Option<Box<(RunId, u32)>>,

@@ -32,6 +32,7 @@ use futures::{FutureExt, channel::oneshot};
 use rustagents_core::{
     CancellationToken,
     canonical::Canonical,
+    code::{Code, Coded},
     digest::Digest,
     encode::json,
     ids::FactKey,
@@ -406,9 +407,7 @@ impl TaskContext {
         F: Future<Output = Result<T, E>> + Send,
     {
         if let Some(number) = intent {
-            let key = step.id.intent(number);
-            self.record_start(step, key, kind::STEP_INTENT, number)
-                .await?;
+            self.record_start(step, number).await?;
         } else if step.effect == EffectClass::Idempotent {
             // No other run may come to the same key after a crash.
             self.flush().await?;
@@ -424,17 +423,36 @@ impl TaskContext {
         if let (Err(_), Some(number)) = (&ended, intent)
             && nothing.load(Ordering::Relaxed)
         {
-            let key = step.id.released(number);
-            self.record_start(step, key, kind::STEP_RELEASED, number)
-                .await?;
+            let (key, body) = (step.id.released(number), started(step, number));
+            let released = written(step, key, kind::STEP_RELEASED, &body);
+            self.record_end(step, intent, released).await?;
         }
         let value = read_back(step, &ended?)?;
-        let write = written(step, result, kind::STEP_RESULT, &value);
-        self.record(step, write).await?;
-        if step.effect == EffectClass::Once {
-            self.flush().await?;
-        }
+        let ended = written(step, result, kind::STEP_RESULT, &value);
+        self.record_end(step, intent, ended).await?;
         Ok(value.value)
+    }
+
+    /// Records how a step ended. Where another driver took the thread over meanwhile,
+    /// that one is told of a step that it would have to ask a person about.
+    async fn record_end(
+        &self,
+        step: &Step,
+        intent: Option<u32>,
+        write: Write,
+    ) -> Result<(), NodeError> {
+        let late = intent.map(|number| (step.id.intent(number), write.clone()));
+        let mut recorded = self.scope().append(write).await;
+        if recorded.is_ok() && step.effect == EffectClass::Once {
+            recorded = self.scope().flush().await;
+        }
+        if let (Err(error), Some((intent, write))) = (&recorded, late)
+            && error.code() == Code::Fenced
+        {
+            // If this fails, the step stays in doubt; this driver is over either way.
+            let _ = self.scope().append_late(intent, write).await;
+        }
+        self.recorded(step, recorded)
     }
 
     async fn flush(&self) -> Result<(), NodeError> {
@@ -442,23 +460,16 @@ impl TaskContext {
         flushed.map_err(|error| self.stopped_by(NodeError::Halt(error.into())))
     }
 
-    /// Records that start `number` is near, or did nothing.
-    async fn record_start(
-        &self,
-        step: &Step,
-        key: FactKey,
-        kind: Kind,
-        number: u32,
-    ) -> Result<(), NodeError> {
-        let body = StepStart {
-            step: step.id.label().into(),
-            number,
-        };
-        self.record(step, written(step, key, kind, &body)).await
+    /// Records that start `number` is near.
+    async fn record_start(&self, step: &Step, number: u32) -> Result<(), NodeError> {
+        let key = step.id.intent(number);
+        let write = written(step, key, kind::STEP_INTENT, &started(step, number));
+        let recorded = self.scope().append(write).await;
+        self.recorded(step, recorded)
     }
 
-    async fn record(&self, step: &Step, write: Write) -> Result<(), NodeError> {
-        match self.scope().append(write).await {
+    fn recorded(&self, step: &Step, recorded: Result<(), JournalError>) -> Result<(), NodeError> {
+        match recorded {
             Ok(()) => Ok(()),
             Err(JournalError::TooLarge { bytes, limit, .. }) => Err(StepError::TooLarge {
                 step: step.id.label().to_owned(),
@@ -468,6 +479,13 @@ impl TaskContext {
             .into()),
             Err(error) => Err(self.stopped_by(NodeError::Halt(error.into()))),
         }
+    }
+}
+
+fn started(step: &Step, number: u32) -> StepStart<'_> {
+    StepStart {
+        step: step.id.label().into(),
+        number,
     }
 }
 

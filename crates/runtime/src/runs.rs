@@ -413,14 +413,19 @@ impl Runtime {
     }
 
     pub(crate) async fn claim(&self, thread: &ThreadId) -> Result<Claim, JournalError> {
-        let owner = Owner {
-            process: std::process::id(),
-            since_ms: self.clock.now_ms(),
-        };
+        let owner = self.owner();
         if self.takes_over && self.journal.owner(thread).await?.is_some() {
             return self.journal.take_over(thread, owner).await;
         }
         self.journal.claim(thread, owner).await
+    }
+
+    /// Who this process is to those who find a thread driven.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
+            process: std::process::id(),
+            since_ms: self.clock.now_ms(),
+        }
     }
 
     pub(crate) async fn known(&self, thread: &ThreadId) -> Result<ThreadView, RunError> {

@@ -99,6 +99,27 @@ impl Asked<'_> {
     }
 }
 
+/// Whether a question about an effect in doubt has no more to decide: its driver was
+/// late, but told how the effect ended.
+fn is_settled(log: &ThreadLog, ask: &Ask) -> bool {
+    let what = match ask.subject {
+        Subject::InDoubt(_) => "call",
+        Subject::StepInDoubt(_) => "step",
+        _ => return false,
+    };
+    let Some((effect, number)) = ask.id.as_str().rsplit_once("/doubt/") else {
+        return false;
+    };
+    // A question that is asked again has a number more.
+    let number = number.split('/').next().unwrap_or_default();
+    let ends = [
+        format!("{what}/{effect}/result"),
+        format!("{what}/{effect}/released/{number}"),
+    ];
+    let mut ends = ends.iter().map(|key| FactKey::from(key.as_str()));
+    ends.any(|key| log.fact(&Branch::main(), &key).is_some())
+}
+
 /// How the last run stands.
 fn phase(log: &ThreadLog) -> Result<Phase, JournalError> {
     let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
@@ -181,7 +202,7 @@ impl ThreadView {
             let answer = log.fact(&branch, &Ask::answer_key(&ask.id));
             let answer = answer.map(|record| record.decode(kind::ANSWER));
             let answer: Option<Answer> = answer.transpose()?;
-            if answer.is_some() || asked.is_open(record, &ask) {
+            if answer.is_some() || (asked.is_open(record, &ask) && !is_settled(&log, &ask)) {
                 asks.push((ask, answer));
             }
         }

@@ -16,7 +16,7 @@ use rustagents_core::{
     CancellationToken, Coded,
     ask::Ask,
     ids::{AskId, ThreadId},
-    journal::{Journal, kind},
+    journal::{Journal, Owner, kind},
     log::ThreadLog,
     message::Message,
     recorder::Durability,
@@ -503,6 +503,46 @@ fn charging(world: &World) -> Graph<Desk> {
         .finish("charge")
         .compile()
         .unwrap()
+}
+
+#[tokio::test]
+async fn a_step_that_ends_after_a_take_over_has_its_result() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let bench = Bench::new();
+        let (journal, world) = (Arc::clone(&bench.journal), bench.world.clone());
+        let graph = GraphBuilder::<Desk>::typed("till")
+            .function("charge", move |_, context: TaskContext| {
+                let (journal, world) = (Arc::clone(&journal), world.clone());
+                async move {
+                    let charge = |_: StepContext| async move {
+                        let thread = ThreadId::new("t").unwrap();
+                        let taken = journal.take_over(&thread, Owner::default()).await;
+                        drop(taken.unwrap());
+                        world.change("charged");
+                        Ok::<_, NodeError>("receipt".to_owned())
+                    };
+                    let receipt = context.step_once("charge", charge).await?;
+                    note(receipt)
+                }
+            })
+            .start(["charge"])
+            .finish("charge")
+            .compile()
+            .unwrap();
+        let watch = Watch {
+            durability,
+            ..Watch::default()
+        };
+        let runner = bench.runner().watched(watch);
+        let fenced = runner.run(&graph, "t", Desk::update()).await.unwrap_err();
+        assert_eq!(fenced.code().as_str(), "RAG0306", "{fenced}");
+        bench.is_whole().await;
+        let run = bench.runner().resume(&graph, "t", ()).await.unwrap();
+        assert!(matches!(run.outcome, Outcome::Completed));
+        assert_eq!(run.state.notes, ["receipt"]);
+        assert_eq!(bench.world.changes(), ["charged"], "and not again");
+        bench.is_whole().await;
+    }
 }
 
 #[tokio::test]

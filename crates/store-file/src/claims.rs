@@ -5,7 +5,7 @@
 //! and the log says that this one counts from now on. Whoever then gets a lock of
 //! an earlier generation sees in the log that it is worth nothing.
 
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
 use rustagents_core::{
     ids::ThreadId,
@@ -17,9 +17,10 @@ use rustagents_store::{
 };
 
 use crate::{
+    contents,
     disk::unavailable,
     line::{self, Line},
-    store::{Store, removed},
+    store::{Place, Store, removed},
     write::{Whole, Writing},
 };
 
@@ -53,6 +54,34 @@ impl Store {
         }
     }
 
+    /// Takes all locks that anybody ever took to drive the thread, and gives the
+    /// highest generation of them. One that is held says that somebody who drives the
+    /// thread, or did, is still there.
+    pub(crate) fn claim_all(
+        &self,
+        thread: &ThreadId,
+        owner: &Owner,
+        place: &Place,
+    ) -> Result<(Vec<File>, u64), JournalError> {
+        let (mut held, mut highest) = (Vec::new(), 0);
+        for name in contents::names(&self.claims())? {
+            let number = name.strip_prefix(&place.name);
+            let number = number.and_then(|rest| rest.strip_prefix('.')?.parse().ok());
+            let Some(generation) = number else {
+                continue;
+            };
+            match self.take(thread, generation, owner)? {
+                Taken::Held(file) => held.push(file),
+                Taken::Busy(holder) => {
+                    let (thread, owner) = (thread.clone(), holder.unwrap_or_default());
+                    return Err(JournalError::Busy { thread, owner });
+                }
+            }
+            highest = highest.max(generation);
+        }
+        Ok((held, highest))
+    }
+
     /// Who drives the thread right now.
     pub(crate) fn owner(&self, thread: &ThreadId) -> Result<Option<Owner>, JournalError> {
         let (generation, last) = self.driver(thread)?;
@@ -78,7 +107,7 @@ impl Store {
         &self,
         thread: &ThreadId,
         owner: &Owner,
-        file: std::fs::File,
+        file: File,
         (seen, next): (u64, u64),
     ) -> Result<Tried, JournalError> {
         let epoch = self.write(thread, true, |writing| {

@@ -50,7 +50,7 @@ impl Store {
         if present(&self.root, fs::metadata(self.threads()))?.is_none() {
             return Ok(None);
         }
-        lock::make_shared(&self.families_lock()).map(Some)
+        lock::make_shared(&self.families_lock(), self.patience()).map(Some)
     }
 
     /// Writes contents that are not there, durably. `writer` is a name that nobody
@@ -109,7 +109,7 @@ impl Store {
         if present(&families, fs::metadata(&families))?.is_none() {
             return Ok(());
         }
-        let _alone = lock::make(&self.families_lock())?;
+        let _alone = lock::make(&self.families_lock(), self.patience())?;
         let heads = self.heads()?;
         let mut mentioned = BTreeSet::new();
         for head in heads.iter().filter(|head| head.family == family) {

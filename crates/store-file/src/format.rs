@@ -7,6 +7,7 @@ use std::{
 };
 
 use rustagents_core::journal::JournalError;
+use rustagents_store::locks::Patience;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -94,13 +95,13 @@ fn holds_others(root: &Path) -> Result<bool, JournalError> {
 }
 
 /// Makes the folder a store, if it is not one yet.
-pub(crate) fn make(disk: &Disk, root: &Path) -> Result<(), JournalError> {
+pub(crate) fn make(disk: &Disk, root: &Path, patience: Patience) -> Result<(), JournalError> {
     if inspect(root)? == Folder::Ours {
         return Ok(());
     }
     disk.make_folder(root)?;
     let path = root.join(LOCK);
-    let held = lock::make(&path)?;
+    let held = lock::make(&path, patience)?;
     // Another process may have been faster.
     if inspect(root)? == Folder::Ours {
         return Ok(());

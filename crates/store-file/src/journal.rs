@@ -89,6 +89,18 @@ impl FileJournal {
         })
     }
 
+    /// The same journal, just opened, with another limit to how long a process is
+    /// waited for that holds the lock of a thread: 30 seconds, if nobody says
+    /// otherwise. Then the call fails with [`JournalError::Unavailable`], which names
+    /// that process: it may be stopped.
+    #[must_use]
+    pub fn waiting_up_to(mut self, limit: Duration) -> Self {
+        if let Some(store) = Arc::get_mut(&mut self.store) {
+            store.limit = limit;
+        }
+        self
+    }
+
     /// Whether there is a store in the folder `root`.
     ///
     /// # Errors
@@ -253,5 +265,22 @@ impl Journal for FileJournal {
     ) -> BoxFuture<'a, Result<(), JournalError>> {
         let thread = thread.clone();
         Box::pin(self.run(move |store| store.remove(&thread, epoch)))
+    }
+
+    fn discard<'a>(
+        &'a self,
+        thread: &'a ThreadId,
+        owner: Owner,
+    ) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            match self.claim(thread, owner.clone()).await {
+                Ok(claim) => self.remove(thread, claim.epoch).await,
+                Err(JournalError::Corrupt { .. }) => {
+                    let thread = thread.clone();
+                    self.run(move |store| store.discard(&thread, &owner)).await
+                }
+                Err(error) => Err(error),
+            }
+        })
     }
 }

@@ -20,6 +20,7 @@ impl Store {
     /// The threads that the query asks for.
     pub(crate) fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadRow>, JournalError> {
         let mut names = self.names()?;
+        names.extend(self.nameless(&query.prefix, &names));
         names.retain(|name| {
             query.after.as_ref().is_none_or(|after| name > after)
                 && name.as_str().starts_with(&query.prefix)
@@ -46,18 +47,27 @@ impl Store {
         Ok(names)
     }
 
+    /// The thread of this whole name, if its log is there and does not tell it, and its
+    /// folder neither: it is found by who knows the name.
+    fn nameless(&self, name: &str, known: &[ThreadId]) -> Option<ThreadId> {
+        let thread = ThreadId::new(name).ok()?;
+        let is_new = !known.contains(&thread) && self.place(&thread).log.is_file();
+        is_new.then_some(thread)
+    }
+
     /// How a thread stands; up to the damage, if its log is damaged.
     fn row(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, JournalError> {
         let place = self.place(thread);
         if let Some(slot) = self.cache.known(&place.name) {
+            let patience = self.patience();
             let mut state = slot.state();
-            if refresh(thread, &place, &mut state).is_ok() {
+            if refresh(thread, &place, &mut state, patience).is_ok() {
                 self.cache.settle(&slot, state.as_ref());
                 return Ok(state.as_ref().map(|state| state.thread.row(thread)));
             }
         }
         // A list must not push out what is worked with, so it remembers nothing.
-        let _held = lock::shared(&place.lock)?;
+        let _held = lock::shared(&place.lock, self.patience())?;
         let Some(mut file) = present(&place.log, File::open(&place.log))? else {
             return Ok(None);
         };
@@ -69,8 +79,9 @@ impl Store {
     }
 }
 
-/// Whose folder it is: its log says so. `None` for a folder without a log, and
-/// for one that nobody finds by its thread's name.
+/// Whose folder it is: its log says so. `None` for a folder without a log, for one
+/// that nobody finds by its thread's name, and for one with a damaged log and a name
+/// that was cut: nothing tells whose it was.
 fn name(place: &Place) -> Result<Option<ThreadId>, JournalError> {
     let Some(file) = present(&place.log, File::open(&place.log))? else {
         return Ok(None);
@@ -78,9 +89,7 @@ fn name(place: &Place) -> Result<Option<ThreadId>, JournalError> {
     let thread = match log::head(&file, &place.log) {
         Ok(head) => head.thread,
         // A damaged log is listed as long as its folder tells its name.
-        Err(JournalError::Corrupt { .. }) if names::thread(&place.name).is_some() => {
-            return Ok(names::thread(&place.name));
-        }
+        Err(JournalError::Corrupt { .. }) => return Ok(names::thread(&place.name)),
         Err(error) => return Err(error),
     };
     Ok((names::file_name(&thread) == place.name).then_some(thread))

@@ -4,10 +4,11 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 use rustagents_core::{ids::ThreadId, journal::JournalError};
-use rustagents_store::names;
+use rustagents_store::{locks::Patience, names};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -26,6 +27,8 @@ const MAX_REMOVED_BYTES: u64 = 4_096;
 pub(crate) struct Store {
     pub(crate) root: PathBuf,
     pub(crate) disk: Disk,
+    /// How long other processes are waited for.
+    pub(crate) limit: Duration,
     pub(crate) cache: Cache,
     /// Tells of what this process wrote.
     pub(crate) written: Notify,
@@ -57,6 +60,7 @@ impl Store {
         Self {
             root,
             disk,
+            limit: Patience::USUAL,
             cache: Cache::default(),
             written: Notify::new(),
             is_made: AtomicBool::new(false),
@@ -66,10 +70,16 @@ impl Store {
     /// Makes the folder a store, before the first write.
     pub(crate) fn make(&self) -> Result<(), JournalError> {
         if !self.is_made.load(Ordering::Acquire) {
-            format::make(&self.disk, &self.root)?;
+            format::make(&self.disk, &self.root, self.patience())?;
             self.is_made.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    /// A wait for other processes, which begins now. What waits for another call of
+    /// this process that waits counts as well.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::new(self.limit)
     }
 
     /// Where the threads' folders stand.
@@ -98,10 +108,10 @@ impl Store {
         thread: &ThreadId,
         work: impl FnOnce(&State) -> T,
     ) -> Result<Option<T>, JournalError> {
-        let place = self.place(thread);
+        let (place, patience) = (self.place(thread), self.patience());
         let slot = self.cache.slot(&place.name);
         let mut state = slot.state();
-        let seen = refresh(thread, &place, &mut state);
+        let seen = refresh(thread, &place, &mut state, patience);
         let seen = seen.map(|()| state.as_ref().map(work));
         self.cache.settle(&slot, state.as_ref());
         seen
@@ -114,9 +124,10 @@ pub(crate) fn refresh(
     thread: &ThreadId,
     place: &Place,
     state: &mut Option<State>,
+    patience: Patience,
 ) -> Result<(), JournalError> {
     let known = state.take();
-    let _held = lock::shared(&place.lock)?;
+    let _held = lock::shared(&place.lock, patience)?;
     let Some(mut file) = present(&place.log, File::open(&place.log))? else {
         return Ok(());
     };

@@ -3,6 +3,8 @@
 //! Each writes a log whole under another name and moves it into place, or removes
 //! one: a crash leaves the old log or the new one. Contents are collected after.
 
+use std::fs::File;
+
 use rustagents_core::{
     ids::ThreadId,
     journal::{Compaction, Epoch, JournalError, Owner, Seq, ThreadImage},
@@ -10,9 +12,11 @@ use rustagents_core::{
 use rustagents_store::Thread;
 
 use crate::{
-    disk::unavailable,
+    disk::{present, unavailable},
     line::Claim,
-    store::{Removed, Store},
+    lock,
+    log::State,
+    store::{Place, Removed, Store, removed},
     write::{Whole, Writing, unknown},
 };
 
@@ -95,7 +99,7 @@ impl Store {
             let generation = state.generation + 1;
             let times = writing.removed()?.times + 1;
             self.keep(
-                writing,
+                writing.place,
                 &Removed {
                     epoch,
                     generation,
@@ -109,9 +113,36 @@ impl Store {
         Ok(())
     }
 
+    /// Removes a thread that nobody drives and whose log is damaged. Its
+    /// contents stay until they are collected.
+    pub(crate) fn discard(&self, thread: &ThreadId, owner: &Owner) -> Result<(), JournalError> {
+        let (place, patience) = (self.place(thread), self.patience());
+        let slot = self.cache.slot(&place.name);
+        let mut state = slot.state();
+        let held = lock::make(&place.lock, patience)?;
+        *state = None;
+        let file = present(&place.log, File::open(&place.log))?;
+        let mut file = file.ok_or_else(|| unknown(thread))?;
+        let mut seen = State::new(thread.clone());
+        // Up to the damage. Nobody is left who could write under a later epoch.
+        let _ = seen.catch_up(&mut file, &place.log);
+        let (_claims, generation) = self.claim_all(thread, owner, &place)?;
+        let before = removed(&place).unwrap_or_default();
+        let keeps = Removed {
+            epoch: seen.thread.epoch.max(before.epoch),
+            generation: generation.max(seen.generation).max(before.generation) + 1,
+            times: before.times + 1,
+        };
+        self.keep(&place, &keeps)?;
+        self.disk.remove(&place.log)?;
+        self.disk.sync_folder(&place.folder)?;
+        drop(held);
+        Ok(())
+    }
+
     /// Writes down what stays of a thread that will be removed.
-    fn keep(&self, writing: &Writing<'_>, removed: &Removed) -> Result<(), JournalError> {
-        let path = &writing.place.removed;
+    fn keep(&self, place: &Place, removed: &Removed) -> Result<(), JournalError> {
+        let path = &place.removed;
         let text = serde_json::to_vec(removed).map_err(|e| unavailable(path, &e))?;
         let draft = path.with_extension("new");
         self.disk.replace(&draft, path, |draft| draft.write(&text))

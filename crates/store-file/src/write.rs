@@ -47,7 +47,7 @@ impl Store {
         makes: bool,
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
-        let place = self.place(thread);
+        let (place, patience) = (self.place(thread), self.patience());
         if makes {
             self.make()?;
             self.disk.make_folder(&place.folder)?;
@@ -56,7 +56,7 @@ impl Store {
         let mut state = slot.state();
         // A log whose lock file was lost is written to like another one.
         let held = if makes || place.log.exists() {
-            Some(lock::make(&place.lock)?)
+            Some(lock::make(&place.lock, patience)?)
         } else {
             None
         };

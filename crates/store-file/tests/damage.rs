@@ -199,3 +199,64 @@ async fn a_log_in_another_threads_folder_is_damage() {
     let rows = journal.threads(ThreadQuery::all()).await.unwrap();
     assert_eq!(rows.len(), 1);
 }
+
+#[tokio::test]
+async fn a_damaged_thread_is_discarded_unless_somebody_drives_it() {
+    let written = Written::new().await;
+    let mut bytes = written.bytes.clone();
+    let middle = written.ends()[2] - 30;
+    bytes[middle] ^= 1;
+    let journal = written.reopen(&written.bytes);
+    let (name, owner) = (&written.name, Owner::default());
+    let stuck = journal.claim(name, owner.clone()).await.unwrap();
+    let present = journal.take_over(name, owner.clone()).await.unwrap();
+    let other = written.reopen(&bytes);
+    for claim in [present, stuck] {
+        let busy = other.discard(name, owner.clone()).await.unwrap_err();
+        assert!(matches!(busy, JournalError::Busy { .. }), "{busy:?}");
+        assert_eq!(fs::read(&written.log).unwrap(), bytes);
+        drop(claim);
+    }
+    other.discard(name, owner.clone()).await.unwrap();
+    let rows = other.threads(ThreadQuery::all()).await.unwrap();
+    assert_eq!(rows.len(), 1, "the other one");
+    assert_eq!(bodies(&other, &thread("other")).await, BODIES);
+    let again = other.claim(name, owner.clone()).await.unwrap();
+    assert_eq!(bodies(&other, name).await, [""; 0]);
+    let write = commit(name, again.epoch, None, "n");
+    assert_eq!(other.append(write).await.unwrap(), [1]);
+    drop(again);
+    other.discard(name, owner.clone()).await.unwrap();
+    let error = other.discard(name, owner).await;
+    assert!(error.is_ok(), "it was made by the claim: {error:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_folder_that_nothing_names_stops_no_list_and_goes_by_its_name() {
+    let written = Written::new().await;
+    let long = "x".repeat(250);
+    let name = thread(&long);
+    let journal = FileJournal::open(written.folder.path()).unwrap();
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    let write = fact(&name, claim.epoch, "k", "{}");
+    journal.append(write).await.unwrap();
+    drop((claim, journal));
+    let file = log(written.folder.path(), &name);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[10] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let journal = FileJournal::open(written.folder.path()).unwrap();
+    let listed = async |query: ThreadQuery| {
+        let rows = journal.threads(query).await.unwrap();
+        let names = rows.iter().map(|row| row.thread.as_str().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(listed(ThreadQuery::all()).await, ["other", "t"]);
+    let named = || ThreadQuery {
+        prefix: long.clone(),
+        ..ThreadQuery::all()
+    };
+    assert_eq!(listed(named()).await, std::slice::from_ref(&long));
+    journal.discard(&name, Owner::default()).await.unwrap();
+    assert_eq!(listed(named()).await, [""; 0]);
+}

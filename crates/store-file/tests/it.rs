@@ -18,4 +18,6 @@ mod items;
 mod killed;
 mod model;
 mod sharing;
+#[cfg(unix)]
+mod stopped;
 mod support;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rustagents_core::{
     code::Coded as _,
     digest::Digest,
-    ids::{FactKey, MessageId},
+    ids::MessageId,
     journal::{
         Author, Batch, Compaction, Content, Journal, JournalError, Owner, PlacedMessage, Record,
-        Select, ThreadImage, ThreadQuery,
+        Select, ThreadImage, ThreadQuery, kind,
     },
     message::Message,
 };
@@ -56,13 +56,21 @@ fn batch(dice: &mut Dice, head: Option<u64>, at: usize) -> Batch {
     let body = format!("[\"m-{number}\",\"{digest}\"]");
     let head = if dice.roll(8) == 0 { Some(99) } else { head };
     let mut batch = match dice.roll(3) {
+        0 if dice.roll(2) == 0 => {
+            let mut intent = fact(&name, 0, &format!("k{number}/intent/1"), &body);
+            intent.entries[0].kind = kind::INTENT;
+            intent
+        }
         0 => fact(&name, 0, &format!("k{}", dice.roll(9)), &body),
         _ => commit(&name, 0, head, &body),
     };
     match dice.roll(6) {
         0 => batch.author = Author::Outside,
         1 => {
-            let intent = FactKey::from(format!("k{}", dice.roll(9)));
+            let intent = format!("k{number}/intent/1").as_str().into();
+            if dice.roll(4) > 0 {
+                batch = fact(&name, 0, &format!("k{number}/result"), &body);
+            }
             batch.author = Author::Late { epoch: 1, intent };
         }
         _ => {}

@@ -6,7 +6,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rustagents_core::{
     ids::FactKey,
-    journal::{Author, Batch, JournalError, Place, Seq},
+    journal::{Author, Batch, JournalError, Place, Record, Seq},
     message::Message,
 };
 
@@ -57,7 +57,7 @@ fn check<'a>(
             continue;
         };
         let taken = target.fact(&entry.chain.branch, key);
-        if let Some((seq, _)) = taken.map_err(|e| target.failed(&e))? {
+        if let Some(seq) = taken.map_err(|e| target.failed(&e))? {
             let existing = reader::record(target.path, target.connection, target.row.id, seq)?;
             let existing = Box::new(existing);
             return Err(JournalError::AlreadyRecorded { existing });
@@ -90,27 +90,27 @@ fn check_author(target: &Target<'_>, batch: &Batch) -> Result<(), JournalError> 
     match &batch.author {
         Author::Outside => Ok(()),
         Author::Driver(own) => check_epoch(&batch.thread, *own, &target.row),
-        Author::Late { epoch, intent } => {
-            for entry in &batch.entries {
-                let written = late_intent(target, entry.chain.branch.as_str(), intent)?;
-                if written != Some(*epoch) {
-                    check_epoch(&batch.thread, *epoch, &target.row)?;
-                }
-            }
-            Ok(())
+        Author::Late { intent, .. } => {
+            let found = late_intent(target, batch, intent)?;
+            batch.check_intent(found.as_ref(), target.row.epoch)
         }
     }
 }
 
-/// The epoch under which an intent was written.
+/// The fact that a late driver names, in the branch of what it writes.
 fn late_intent(
     target: &Target<'_>,
-    branch: &str,
+    batch: &Batch,
     intent: &FactKey,
-) -> Result<Option<u64>, JournalError> {
-    let found = target.fact(&branch.into(), intent);
+) -> Result<Option<Record>, JournalError> {
+    let Some(entry) = batch.entries.first() else {
+        return Ok(None);
+    };
+    let found = target.fact(&entry.chain.branch, intent);
     let found = found.map_err(|e| target.failed(&e))?;
-    Ok(found.map(|(_, epoch)| epoch))
+    found
+        .map(|seq| reader::record(target.path, target.connection, target.row.id, seq))
+        .transpose()
 }
 
 fn check_heads<'a>(target: &mut Target<'a>, batch: &'a Batch) -> Result<(), JournalError> {

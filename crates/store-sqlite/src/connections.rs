@@ -10,9 +10,12 @@ use rusqlite::{Connection, TransactionBehavior};
 use rustagents_core::store::StoreError;
 use tokio::sync::Mutex;
 
-use crate::database::{Kind, failed, unavailable};
+use crate::{
+    database::{Kind, failed, unavailable},
+    opened::Opened,
+};
 
-type Slot = Arc<Mutex<Option<Connection>>>;
+type Slot = Arc<Mutex<Option<Opened>>>;
 
 /// Why something in a transaction did not succeed.
 pub(crate) enum Failure {

@@ -9,8 +9,11 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior};
 use rustagents_core::store::StoreError;
+use rustagents_store::locks::Patience;
+
+use crate::opened::{self, Look, Opened};
 
 /// How long a connection waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,6 +33,8 @@ enum Header {
     Absent,
     /// It is of this kind, in this format.
     Format(u32),
+    /// It is of this kind, and this process has it open.
+    Open,
 }
 
 impl Kind {
@@ -39,13 +44,13 @@ impl Kind {
     }
 
     /// Opens the file for reading; `None` if there is none.
-    pub(crate) fn open_reader(&self, path: &Path) -> Result<Option<Connection>, StoreError> {
+    pub(crate) fn open_reader(&self, path: &Path) -> Result<Option<Opened>, StoreError> {
         match self.inspect(path)? {
             Header::Absent => return Ok(None),
-            Header::Format(found) if found < self.format() => drop(self.open_writer(path)?),
-            Header::Format(_) => {}
+            Header::Format(found) if found >= self.format() => {}
+            Header::Format(_) | Header::Open => drop(self.open_writer(path)?),
         }
-        let connection = connect(path)?;
+        let connection = self.connect(path)?;
         connection
             .pragma_update(None, "query_only", true)
             .map_err(|error| failed(path, &error))?;
@@ -53,11 +58,11 @@ impl Kind {
     }
 
     /// Opens the file for writing, making it if there is none.
-    pub(crate) fn open_writer(&self, path: &Path) -> Result<Connection, StoreError> {
+    pub(crate) fn open_writer(&self, path: &Path) -> Result<Opened, StoreError> {
         if matches!(self.inspect(path)?, Header::Absent) {
             self.create(path)?;
         }
-        let mut connection = connect(path)?;
+        let mut connection = self.connect(path)?;
         connection
             .pragma_update(None, "synchronous", "full")
             .and_then(|()| self.bring_forward(&mut connection))
@@ -68,10 +73,14 @@ impl Kind {
     /// Looks at the file without opening it as a database.
     fn inspect(&self, path: &Path) -> Result<Header, StoreError> {
         let mut header = Vec::with_capacity(100);
-        let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
+        let read = opened::look(path, |file| file.take(100).read_to_end(&mut header));
         match read {
-            Ok(0) => return Ok(Header::Absent),
-            Ok(_) => {}
+            Ok(Look::Read(0)) => return Ok(Header::Absent),
+            Ok(Look::Read(_)) => {}
+            Ok(Look::Open(application)) if application == self.application_id => {
+                return Ok(Header::Open);
+            }
+            Ok(Look::Open(_)) => return Err(foreign(path, "it belongs to something else")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Header::Absent);
             }
@@ -102,9 +111,10 @@ impl Kind {
         fs::create_dir_all(folder).map_err(fail)?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
-        let lock = options.open(beside(path, ".making")).map_err(fail)?;
-        lock.lock().map_err(fail)?;
-        if matches!(self.inspect(path)?, Header::Format(_)) {
+        let name = beside(path, ".making");
+        let lock = options.open(&name).map_err(fail)?;
+        Patience::default().lock(&name, &lock).map_err(fail)?;
+        if !matches!(self.inspect(path)?, Header::Absent) {
             return Ok(());
         }
         let draft = beside(path, ".new");
@@ -152,17 +162,16 @@ impl Kind {
         }
         transaction.commit()
     }
-}
 
-fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags);
-    let connection = connection.map_err(|error| failed(path, &error))?;
-    connection.set_prepared_statement_cache_capacity(32);
-    connection
-        .busy_timeout(BUSY_TIMEOUT)
-        .map_err(|error| failed(path, &error))?;
-    Ok(connection)
+    fn connect(&self, path: &Path) -> Result<Opened, StoreError> {
+        let connection = Opened::open(path, self.application_id);
+        let connection = connection.map_err(|error| failed(path, &error))?;
+        connection.set_prepared_statement_cache_capacity(32);
+        connection
+            .busy_timeout(BUSY_TIMEOUT)
+            .map_err(|error| failed(path, &error))?;
+        Ok(connection)
+    }
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {

@@ -5,16 +5,19 @@
 //! would ever read that. So each use begins with a look at the path.
 
 use std::{
-    fs::{self, Metadata},
+    fs,
     io::ErrorKind,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
 
-use rusqlite::{Connection, config::DbConfig};
+use rusqlite::config::DbConfig;
 use rustagents_core::journal::JournalError;
 
-use crate::schema::unavailable;
+use crate::{
+    opened::{FileId, Opened},
+    schema::unavailable,
+};
 
 /// The store's path, and the file that this journal found or made there first. It
 /// never uses another one.
@@ -22,34 +25,6 @@ use crate::schema::unavailable;
 pub(crate) struct StoreFile {
     path: PathBuf,
     opened: OnceLock<FileId>,
-}
-
-/// What tells a file from others as long as somebody has it open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileId {
-    device: u64,
-    inode: u64,
-}
-
-impl FileId {
-    #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt as _;
-
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        }
-    }
-
-    /// Other systems do not let go of a file that is open.
-    #[cfg(not(unix))]
-    fn of(_: &Metadata) -> Self {
-        Self {
-            device: 0,
-            inode: 0,
-        }
-    }
 }
 
 impl StoreFile {
@@ -92,7 +67,7 @@ impl StoreFile {
     }
 
     /// Closes a connection that may be to a file that is gone.
-    pub(crate) fn close(&self, connection: Connection) {
+    pub(crate) fn close(&self, connection: Opened) {
         if self.check().is_err() && self.path.exists() {
             // Closed as usual, it would remove the log that stands beside the path,
             // which may be that of the other file.

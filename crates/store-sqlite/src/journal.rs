@@ -34,6 +34,11 @@ const LOCK_CHANGES: u32 = 16;
 
 /// A journal in one SQLite file.
 ///
+/// A call that writes while no other call of this journal does, and whose last
+/// transactions were short, may keep its async worker for up to 150 µs, looking for
+/// its outcome. Before that it lets the worker's other tasks go once. Where there is
+/// one processor, or looking does not pay, it sleeps at once.
+///
 /// ```
 /// use rustagents_core::{ids::ThreadId, journal::{Journal, Owner}};
 /// use rustagents_store_sqlite::SqliteJournal;
@@ -87,6 +92,16 @@ impl SqliteJournal {
             tail: Tail::new(Arc::clone(&file), written),
             file,
         })
+    }
+
+    /// The same journal, which has written nothing yet, with another limit to how long
+    /// a process is waited for that holds the writer's lock: 30 seconds, if nobody
+    /// says otherwise. Then the write fails with [`JournalError::Unavailable`], which
+    /// names that process: it may be stopped.
+    #[must_use]
+    pub fn waiting_up_to(self, patience: Duration) -> Self {
+        let writer = self.writer.with_patience(patience);
+        Self { writer, ..self }
     }
 
     /// How many transactions this journal committed so far: the writes that waited

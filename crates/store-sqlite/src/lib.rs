@@ -2,8 +2,8 @@
 //! application store; the event journal.
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
-//! versions), `file.rs` (is the file still the one that was opened), `writer.rs` (the
-//! thread that writes), `batch.rs` (one batch inside a transaction), `target.rs` (the
+//! versions), `opened.rs` (what SQLite has open), `file.rs` (is the file still the one that was opened), `writer.rs` (the
+//! thread that writes), `handoff.rs` (how jobs get there), `batch.rs` (one batch inside a transaction), `target.rs` (the
 //! rows of a thread that is written to), `threads.rs` (whole threads inside one),
 //! `reader.rs`, `tail.rs` (hearing of writes), `claims.rs` (operating-system locks),
 //! `health.rs` (is the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
@@ -21,6 +21,7 @@
 //! path, nothing is written, and no other is made.
 //!
 //! Invariant: only the writer thread writes to the journal; no async worker waits for a disk.
+//! One that writes alone looks for its outcome for up to 150 µs before it sleeps.
 
 mod batch;
 mod claims;
@@ -28,11 +29,14 @@ mod connections;
 mod database;
 mod events;
 mod file;
+mod handoff;
 mod health;
 mod items;
 mod journal;
+mod opened;
 mod reader;
 mod schema;
+mod sync;
 mod tail;
 mod target;
 mod threads;

@@ -18,6 +18,7 @@ use rustagents_core::{
 
 use crate::{
     file::StoreFile,
+    opened::Opened,
     schema::{self, Header},
     target::row_number,
     threads::Lock,
@@ -37,7 +38,7 @@ const RECORD: &str =
 #[derive(Clone, Debug)]
 pub(crate) struct Readers {
     file: Arc<StoreFile>,
-    idle: Arc<Mutex<Vec<Connection>>>,
+    idle: Arc<Mutex<Vec<Opened>>>,
 }
 
 impl Readers {
@@ -90,7 +91,7 @@ impl Readers {
         }
     }
 
-    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+    fn pool(&self) -> std::sync::MutexGuard<'_, Vec<Opened>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,12 +3,15 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::Read,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, config::DbConfig};
 use rustagents_core::journal::JournalError;
+use rustagents_store::locks::Patience;
+
+use crate::opened::{self, Look, Opened};
 
 /// Marks the file as ours: "RAGJ".
 const APPLICATION_ID: u32 = 0x5241_474A;
@@ -58,8 +61,13 @@ pub(crate) enum Header {
 /// Looks at the file without opening it as a database.
 pub(crate) fn inspect(path: &Path) -> Result<Header, JournalError> {
     let mut header = [0_u8; 100];
-    let read = match File::open(path).and_then(|mut file| read_up_to(&mut file, &mut header)) {
-        Ok(read) => read,
+    let read = match opened::look(path, |mut file| read_up_to(&mut file, &mut header)) {
+        Ok(Look::Read(read)) => read,
+        // It was looked at before it was opened. How old its tables are is asked again.
+        Ok(Look::Open(application)) => {
+            check_version(path, application, 0)?;
+            return Ok(Header::Ours);
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Header::Absent),
         Err(error) => return Err(unavailable(path, &error)),
     };
@@ -106,13 +114,12 @@ fn check_version(path: &Path, application: u32, version: u32) -> Result<(), Jour
 }
 
 /// Opens an existing store for reading.
-pub(crate) fn open_reader(path: &Path) -> Result<Connection, JournalError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
+pub(crate) fn open_reader(path: &Path) -> Result<Opened, JournalError> {
+    let connection = Opened::open(path, APPLICATION_ID).map_err(|e| failed(path, &e))?;
     prepare(path, &connection)?;
     if verify(path, &connection)? < VERSION {
         // Whoever comes first brings an older store up to date.
-        let _lock = writer_lock(path)?;
+        let _lock = writer_lock(path, Patience::default())?;
         migrate(path, &connection)?;
     }
     connection
@@ -132,12 +139,8 @@ pub(crate) fn make(path: &Path) -> Result<(), JournalError> {
 }
 
 /// Opens an existing store for writing. The caller holds the writer's lock.
-pub(crate) fn open_writer(
-    path: &Path,
-    synchronous: Synchronous,
-) -> Result<Connection, JournalError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|e| failed(path, &e))?;
+pub(crate) fn open_writer(path: &Path, synchronous: Synchronous) -> Result<Opened, JournalError> {
+    let connection = Opened::open(path, APPLICATION_ID).map_err(|e| failed(path, &e))?;
     prepare(path, &connection)?;
     migrate(path, &connection)?;
     connection
@@ -205,6 +208,12 @@ fn prepare(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     connection
         .busy_timeout(BUSY_TIMEOUT)
         .and_then(|()| connection.pragma_update(None, "foreign_keys", false))
+        .and_then(|()| {
+            // A plan that holds for any values: else a statement is parsed again
+            // whenever it gets others.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        })
+        .map(drop)
         .map_err(|e| failed(path, &e))
 }
 
@@ -237,16 +246,22 @@ fn migrate(path: &Path, connection: &Connection) -> Result<(), JournalError> {
     verify(path, connection).map(drop)
 }
 
-/// Waits for the lock under which one process writes.
-pub(crate) fn writer_lock(path: &Path) -> Result<File, JournalError> {
+/// The file whose lock says which process writes.
+pub(crate) fn writer_lock_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".writer");
+    name.into()
+}
+
+/// Waits for the lock under which one process writes.
+pub(crate) fn writer_lock(path: &Path, patience: Patience) -> Result<File, JournalError> {
+    let name = writer_lock_path(path);
     OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(false)
         .open(&name)
-        .and_then(|file| file.lock().map(|()| file))
+        .and_then(|file| patience.lock(&name, &file).map(|()| file))
         .map_err(|e| unavailable(path, &e))
 }
 

@@ -9,11 +9,11 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use crate::{
     file::StoreFile,
+    opened::Opened,
     schema::{self, Header},
 };
 
@@ -94,7 +94,7 @@ fn ask(file: &StoreFile, written: &Notify, watchers: &AtomicUsize, asks: &Mutex<
 }
 
 /// A number that changes with each commit of another connection.
-fn version(file: &StoreFile, connection: &mut Option<Connection>) -> Option<i64> {
+fn version(file: &StoreFile, connection: &mut Option<Opened>) -> Option<i64> {
     if file.check().is_err() {
         if let Some(gone) = connection.take() {
             file.close(gone);

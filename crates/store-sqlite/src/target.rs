@@ -224,18 +224,13 @@ impl<'a> Target<'a> {
         Ok(row)
     }
 
-    /// The place of the fact with this key, and the epoch under which it was written.
-    pub(crate) fn fact(
-        &self,
-        branch: &Branch,
-        key: &FactKey,
-    ) -> rusqlite::Result<Option<(Seq, Epoch)>> {
+    /// The place of the fact with this key.
+    pub(crate) fn fact(&self, branch: &Branch, key: &FactKey) -> rusqlite::Result<Option<Seq>> {
         self.prepare(
-            "SELECT id & 4294967295, epoch FROM records
-              WHERE thread = ?1 AND branch = ?2 AND key = ?3",
+            "SELECT id & 4294967295 FROM records WHERE thread = ?1 AND branch = ?2 AND key = ?3",
         )?
         .query_row(params![self.row.id, branch.as_str(), key.as_str()], |row| {
-            Ok((row.get(0)?, row.get(1)?))
+            row.get(0)
         })
         .optional()
     }

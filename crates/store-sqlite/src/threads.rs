@@ -72,6 +72,7 @@ pub(crate) fn claim(
 }
 
 /// Makes a thread in a family of its own; its epoch follows those that were used.
+/// Each maximum is looked up by itself, since both at once would take a scan.
 fn make(
     connection: &Connection,
     thread: &ThreadId,
@@ -83,7 +84,8 @@ fn make(
             "INSERT INTO threads(id, name, family, epoch, lock, owner, last_seq, last_place,
                                  created_at, updated_at)
              SELECT id, ?1, id, max(?2, removed.epoch), removed.lock, ?3, 0, 0, ?4, ?4
-               FROM (SELECT 1 + coalesce(max(max(id), max(family)), 0) AS id FROM threads), removed
+               FROM (SELECT 1 + max(coalesce((SELECT max(id) FROM threads), 0),
+                                    coalesce((SELECT max(family) FROM threads), 0)) AS id), removed
              RETURNING id, family, epoch, last_seq, last_place",
         )?
         .query_row(

@@ -1,29 +1,32 @@
 //! The thread that writes: it groups what is waiting into one transaction.
 
 use std::{
+    collections::VecDeque,
     fs::File,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use rusqlite::Connection;
 use rustagents_core::journal::JournalError;
-use tokio::sync::{Notify, mpsc, oneshot};
+use rustagents_store::locks::Patience;
+use tokio::sync::Notify;
 
 use crate::{
     batch::Refused,
     file::StoreFile,
+    handoff::{self, Receiver, Reply, Sender},
+    opened::Opened,
     schema::{self, Synchronous},
+    sync,
 };
 
-/// How many jobs may wait before senders do.
-const QUEUE: usize = 256;
-
-/// How many jobs share a transaction at the most.
+/// How many jobs may wait before their callers do, and share a transaction.
 const GROUP: usize = 256;
 
 /// Something to be written inside the group's transaction.
@@ -47,12 +50,12 @@ trait Outcome {
 
 struct Task<T, F> {
     work: F,
-    reply: oneshot::Sender<Result<T, JournalError>>,
+    reply: Reply<Result<T, JournalError>>,
 }
 
 struct Done<T> {
     result: Result<T, JournalError>,
-    reply: oneshot::Sender<Result<T, JournalError>>,
+    reply: Reply<Result<T, JournalError>>,
 }
 
 impl<T, F> Job for Task<T, F>
@@ -71,8 +74,7 @@ where
     }
 
     fn refuse(self: Box<Self>, failure: JournalError) {
-        // A receiver that is gone does not need the news.
-        drop(self.reply.send(Err(failure)));
+        self.reply.tell(Err(failure));
     }
 }
 
@@ -83,7 +85,7 @@ impl<T> Outcome for Done<T> {
             Some(failure) => Err(failure.clone()),
             None => self.result,
         };
-        drop(self.reply.send(result));
+        self.reply.tell(result);
     }
 }
 
@@ -92,13 +94,15 @@ impl<T> Outcome for Done<T> {
 pub(crate) struct Writer {
     file: Arc<StoreFile>,
     synchronous: Synchronous,
+    /// How long other processes are waited for.
+    patience: Duration,
     written: Arc<Notify>,
     transactions: Arc<AtomicU64>,
     running: OnceLock<Running>,
 }
 
 struct Running {
-    jobs: Option<mpsc::Sender<Box<dyn Job>>>,
+    jobs: Option<Sender<Box<dyn Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -118,10 +122,17 @@ impl Writer {
         Self {
             file,
             synchronous,
+            patience: Patience::USUAL,
             written,
             transactions: Arc::default(),
             running: OnceLock::new(),
         }
+    }
+
+    /// The same writer, which has not begun, with other patience.
+    pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Hands work over and waits for its outcome. Once handed over, it runs to its
@@ -142,12 +153,12 @@ impl Writer {
         &self,
         work: impl FnOnce(&Path, &Connection) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, JournalError> {
-        let (reply, outcome) = oneshot::channel();
         let gone = || schema::unavailable(self.file.path(), &"the writer is gone");
         let jobs = self.running().jobs.as_ref().ok_or_else(gone)?;
+        let (reply, outcome) = jobs.place();
         let job = Box::new(Task { work, reply });
         jobs.send(job).await.map_err(|_| gone())?;
-        outcome.await.map_err(|_| gone())?
+        outcome.await.ok_or_else(gone)?
     }
 
     /// How many transactions were committed.
@@ -157,10 +168,11 @@ impl Writer {
 
     fn running(&self) -> &Running {
         self.running.get_or_init(|| {
-            let (jobs, queue) = mpsc::channel(QUEUE);
+            let (jobs, queue) = handoff::queue(GROUP, sync::is_worth_it());
             let desk = Desk {
                 file: Arc::clone(&self.file),
                 synchronous: self.synchronous,
+                patience: self.patience,
                 written: Arc::clone(&self.written),
                 transactions: Arc::clone(&self.transactions),
                 store: None,
@@ -200,6 +212,7 @@ impl Drop for Writer {
 struct Desk {
     file: Arc<StoreFile>,
     synchronous: Synchronous,
+    patience: Duration,
     written: Arc<Notify>,
     transactions: Arc<AtomicU64>,
     store: Option<Store>,
@@ -207,15 +220,16 @@ struct Desk {
 
 /// The open store: its connection, and the file whose lock serialises processes.
 struct Store {
-    connection: Connection,
+    connection: Opened,
     lock: File,
+    lock_path: PathBuf,
 }
 
 impl Desk {
-    fn write_all(mut self, mut queue: mpsc::Receiver<Box<dyn Job>>) {
-        let mut group = Vec::with_capacity(GROUP);
+    fn write_all(mut self, mut queue: Receiver<Box<dyn Job>>) {
+        let mut group = VecDeque::with_capacity(GROUP);
         // Takes what is waiting when the last commit returned, and waits for no more.
-        while queue.blocking_recv_many(&mut group, GROUP) > 0 {
+        while queue.take(&mut group) {
             self.write_group(&mut group);
         }
         if let Some(store) = self.store {
@@ -223,8 +237,8 @@ impl Desk {
         }
     }
 
-    fn write_group(&mut self, jobs: &mut Vec<Box<dyn Job>>) {
-        let file = Arc::clone(&self.file);
+    fn write_group(&mut self, jobs: &mut VecDeque<Box<dyn Job>>) {
+        let (file, transactions) = (Arc::clone(&self.file), Arc::clone(&self.transactions));
         let path = file.path();
         let store = match self.begin() {
             Ok(store) => store,
@@ -252,13 +266,14 @@ impl Desk {
             let _ = run(&store.connection, "ROLLBACK");
             waiting.for_each(|job| job.refuse(failure.clone()));
         }
-        let _ = store.lock.unlock();
         if failure.is_none() {
-            self.transactions.fetch_add(1, Ordering::Relaxed);
+            transactions.fetch_add(1, Ordering::Relaxed);
         }
+        // Who waits for this goes on while the lock is let go.
         for outcome in outcomes {
             outcome.tell(failure.as_ref());
         }
+        let _ = store.lock.unlock();
         self.written.notify_waiters();
     }
 
@@ -266,14 +281,15 @@ impl Desk {
         let file = &self.file;
         let path = file.path();
         let slot = &mut self.store;
+        let patience = Patience::new(self.patience);
         let store = match slot.take() {
             Some(store) => {
-                let locked = store.lock.lock();
+                let locked = patience.lock(&store.lock_path, &store.lock);
                 let store = slot.insert(store);
                 locked.map_err(|e| schema::unavailable(path, &e))?;
                 store
             }
-            None => slot.insert(open(file, self.synchronous)?),
+            None => slot.insert(open(file, self.synchronous, patience)?),
         };
         file.check().inspect_err(|_| {
             // What was acknowledged goes from the log into the file, wherever it is.
@@ -290,19 +306,24 @@ impl Desk {
 }
 
 /// Opens the store under the writer's lock, which stays held.
-fn open(file: &StoreFile, synchronous: Synchronous) -> Result<Store, JournalError> {
+fn open(
+    file: &StoreFile,
+    synchronous: Synchronous,
+    patience: Patience,
+) -> Result<Store, JournalError> {
     let path = file.path();
     file.check()?;
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|e| schema::unavailable(path, &e))?;
     }
-    let lock = schema::writer_lock(path)?;
+    let lock = schema::writer_lock(path, patience)?;
     if !file.is_known() {
         schema::make(path)?;
     }
     Ok(Store {
         connection: file.open(|path| schema::open_writer(path, synchronous))?,
         lock,
+        lock_path: schema::writer_lock_path(path),
     })
 }
 

@@ -14,7 +14,12 @@ mod damage;
 mod events;
 mod items;
 mod opening;
+#[cfg(target_os = "linux")]
+mod posix;
+mod scheduled;
 mod sharing;
+#[cfg(unix)]
+mod stopped;
 mod support;
 mod torn;
 mod upgrade;

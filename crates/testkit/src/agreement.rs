@@ -292,7 +292,7 @@ impl Step {
             0 => Author::Outside,
             1 => Author::Late {
                 epoch: self.epoch(),
-                intent: FactKey::from(format!("k{}", self.second % 5)),
+                intent: FactKey::from(format!("k{}/intent/1", self.second % 5)),
             },
             _ => Author::Driver(self.epoch()),
         }
@@ -347,7 +347,9 @@ impl Step {
                 }
                 Place::Commit
             } else {
-                Place::Fact(FactKey::from(format!("k{}", shape % 5)))
+                let ends = ["", "/intent/1", "/result"];
+                let end = ends.get(usize::from(shape / 2 % 3)).expect("in range");
+                Place::Fact(FactKey::from(format!("k{}{end}", shape % 5)))
             };
             batch.entries.push(self.entry(chain, place, shape));
             if shape.is_multiple_of(3) {
@@ -357,7 +359,21 @@ impl Step {
                 batch.contents.push(content(shape));
             }
         }
+        if matches!(batch.author, Author::Late { .. }) && !self.second.is_multiple_of(4) {
+            self.only_ends_its_intent(&mut batch);
+        }
         batch
+    }
+
+    /// What a late driver may write, if the intent is there, on this chain.
+    fn only_ends_its_intent(&self, batch: &mut Batch) {
+        let place = Place::Fact(FactKey::from(format!("k{}/result", self.second % 5)));
+        let mut entry = self.entry(Self::chain(self.first), place, self.second);
+        entry.kind = kind::RESULT;
+        batch.entries = vec![entry];
+        batch.heads.clear();
+        batch.messages.clear();
+        batch.contents.truncate(1);
     }
 
     /// An entry whose body mentions a message and a content.
@@ -370,10 +386,15 @@ impl Step {
             "nested": [format!("see {digest}.")],
             "padding": padding,
         });
+        let is_intent = matches!(&place, Place::Fact(key) if key.as_str().ends_with("/intent/1"));
         Entry {
             chain,
             place,
-            kind: kind::CHECKPOINT,
+            kind: if is_intent {
+                kind::INTENT
+            } else {
+                kind::CHECKPOINT
+            },
             run: RunId::from(format!("r{}", self.first % 2)),
             attempt: u32::from(self.second % 3),
             effect: None,

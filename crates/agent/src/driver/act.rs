@@ -7,11 +7,11 @@ use rustagents_core::{
     BoxFuture,
     ask::Ask,
     budget::Resource,
-    code::Coded,
+    code::{Code, Coded},
     encode::json,
     event::AgentEvent,
     ids::{AskId, CallId, MessageId},
-    journal::{Content, kind},
+    journal::{Content, JournalError, kind},
     message::{Message, ResultStatus},
     scope::{Halt, Write},
     tool::{EffectClass, Executed, Reconciled, ToolError, ToolErrorKind},
@@ -143,7 +143,7 @@ impl Driver<'_> {
                     }
                 }
                 Plan::Settle { end, content } => {
-                    let message = self.write_result(&mut write, call, end, &content, None);
+                    let message = self.write_result(&mut write, call, end, &content);
                     turn.results.push((call.id().clone(), message));
                 }
                 Plan::Run { .. } if turn.doubtful => {}
@@ -288,23 +288,15 @@ impl Driver<'_> {
     ) -> Result<(), Halt> {
         let call = start.call;
         let mut write = Write::new();
-        let ok = match ended {
-            Ended::Result(Ok(value)) => {
-                let message = self.write_result(&mut write, call, End::Done, &value, None);
+        let ok = match &ended {
+            Ended::Result(result) => {
+                let id = self.scope.mint_message();
+                let message = write_end(&mut write, call, id, result);
                 turn.results.push((call.id().clone(), message));
-                true
-            }
-            Ended::Result(Err(error)) => {
-                let content = call::failure(error.code(), &error.message);
-                let failure = CallFailure {
-                    kind: error.kind,
-                    message: error.message,
-                };
-                let noted = Some(failure.clone());
-                let message = self.write_result(&mut write, call, End::Failed, &content, noted);
-                turn.results.push((call.id().clone(), message));
-                turn.fail(at, call, failure);
-                false
+                if let Err(error) = result {
+                    turn.fail(at, call, failed(error));
+                }
+                result.is_ok()
             }
             Ended::Unknown => {
                 let tries = start.intent.unwrap_or(1) as usize;
@@ -315,14 +307,48 @@ impl Driver<'_> {
             }
             Ended::Released => {
                 write_release(&mut write, start);
-                self.scope.append(write).await?;
+                self.append_end(start, &ended, write).await?;
                 return Err(self.scope.boundary().err().unwrap_or(Halt::Cancelled));
             }
         };
         turn.observe_if_complete(&mut write);
-        self.scope.append(write).await?;
+        self.append_end(start, &ended, write).await?;
         open.complete(ok);
         Ok(())
+    }
+
+    /// Writes how a call ended. Where another driver took the thread over meanwhile,
+    /// that one is told of a call that it would have to ask a person about.
+    async fn append_end(
+        &self,
+        start: &Start<'_>,
+        ended: &Ended,
+        write: Write,
+    ) -> Result<(), JournalError> {
+        let mut written = self.scope.append(write).await;
+        if written.is_ok() && start.intent.is_some() {
+            // What was lost of it would be in doubt.
+            written = self.scope.flush().await;
+        }
+        if let (Err(error), Some(number)) = (&written, start.intent)
+            && error.code() == Code::Fenced
+        {
+            let call = start.call;
+            let mut late = Write::new();
+            match ended {
+                Ended::Result(result) => {
+                    // The numbers of messages are the other driver's by now.
+                    let id = MessageId::from(format_args!("late/{}", call.id()));
+                    write_end(&mut late, call, id, result);
+                }
+                Ended::Released => write_release(&mut late, start),
+                Ended::Unknown => return written,
+            }
+            // If this fails, the call stays in doubt; this driver is over either way.
+            let intent = call::intent_key(call.id(), number);
+            let _ = self.scope.append_late(intent, late).await;
+        }
+        written
     }
 
     /// Moves on: to observing, to waiting, or to an end.
@@ -407,36 +433,68 @@ impl Driver<'_> {
         call: &ValidatedCall,
         end: End,
         content: &Value,
-        failure: Option<CallFailure>,
     ) -> Arc<Message> {
-        let spec = call.spec();
-        let text = json(content, str::to_owned).unwrap_or_else(|_| content.to_string());
-        let text = bounded(write, text, spec.max_output_bytes);
-        let status = if end.is_ok() {
-            ResultStatus::Ok
-        } else {
-            ResultStatus::Error
-        };
-        let id = self.scope.mint_message();
-        let message = Arc::new(Message::tool(
-            id,
-            call.id().clone(),
-            spec.name.clone(),
-            status,
-            text,
-        ));
-        write.message(Arc::clone(&message));
-        let body = ResultBody {
-            call: call.id().clone(),
-            tool: Cow::Borrowed(&spec.name),
-            end,
-            message: message.id.clone(),
-            failure,
-        };
-        let (key, digest) = (call::result_key(call.id()), call.arguments().digest());
-        write.effect(key, kind::RESULT, spec.effect, digest, &body);
-        message
+        write_result(write, call, self.scope.mint_message(), end, content, None)
     }
+}
+
+/// Writes the result of a call that was executed, as the message `id`.
+fn write_end(
+    write: &mut Write,
+    call: &ValidatedCall,
+    id: MessageId,
+    result: &Result<Value, ToolError>,
+) -> Arc<Message> {
+    match result {
+        Ok(value) => write_result(write, call, id, End::Done, value, None),
+        Err(error) => {
+            let content = call::failure(error.code(), &error.message);
+            write_result(write, call, id, End::Failed, &content, Some(failed(error)))
+        }
+    }
+}
+
+fn failed(error: &ToolError) -> CallFailure {
+    CallFailure {
+        kind: error.kind,
+        message: error.message.clone(),
+    }
+}
+
+fn write_result(
+    write: &mut Write,
+    call: &ValidatedCall,
+    id: MessageId,
+    end: End,
+    content: &Value,
+    failure: Option<CallFailure>,
+) -> Arc<Message> {
+    let spec = call.spec();
+    let text = json(content, str::to_owned).unwrap_or_else(|_| content.to_string());
+    let text = bounded(write, text, spec.max_output_bytes);
+    let status = if end.is_ok() {
+        ResultStatus::Ok
+    } else {
+        ResultStatus::Error
+    };
+    let message = Arc::new(Message::tool(
+        id,
+        call.id().clone(),
+        spec.name.clone(),
+        status,
+        text,
+    ));
+    write.message(Arc::clone(&message));
+    let body = ResultBody {
+        call: call.id().clone(),
+        tool: Cow::Borrowed(&spec.name),
+        end,
+        message: message.id.clone(),
+        failure,
+    };
+    let (key, digest) = (call::result_key(call.id()), call.arguments().digest());
+    write.effect(key, kind::RESULT, spec.effect, digest, &body);
+    message
 }
 
 pub(crate) fn write_ask(write: &mut Write, ask: &Ask) {

@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{Branch, RunId, ThreadId},
-    journal::{Journal, Seq},
+    journal::{Journal, JournalError, Seq},
     log::ThreadLog,
 };
 
@@ -20,6 +20,8 @@ use crate::{
 struct Hole {
     /// The checkpoint whose state is kept as a snapshot.
     number: u64,
+    /// The number that the snapshot gets: what follows is numbered after it.
+    reached: u64,
     /// Snapshots of these checkpoints go with the run.
     covered: std::ops::RangeInclusive<u64>,
 }
@@ -36,6 +38,10 @@ impl Runtime {
     /// says: somebody drives the thread, or there is none.
     pub async fn delete(&self, thread: &ThreadId, unfinished: bool) -> Result<(), ThreadsError> {
         known(self.journal(), thread).await?;
+        if unfinished && self.is_damaged(thread).await? {
+            let discarded = self.journal().discard(thread, self.owner()).await;
+            return Ok(discarded?);
+        }
         self.wait_until_free(thread).await?;
         if !unfinished {
             refuse_unfinished(self.journal(), thread).await?;
@@ -48,13 +54,18 @@ impl Runtime {
         Ok(())
     }
 
+    /// Whether not even the thread's driver can be told.
+    async fn is_damaged(&self, thread: &ThreadId) -> Result<bool, JournalError> {
+        match self.journal().owner(thread).await {
+            Err(JournalError::Corrupt { .. }) => Ok(true),
+            told => told.map(|_| false),
+        }
+    }
+
     /// Takes a run that ended out of its thread. The last one leaves the thread as
-    /// it was before, except that no id of a message or call is given again; an
-    /// earlier one leaves its state, as a snapshot.
-    ///
-    /// After the last one, checkpoints are numbered as if it had not been, and so are
-    /// tasks: their questions get the same ids again, and their steps the same
-    /// idempotency keys.
+    /// it was before, except that nothing is numbered again: no message, call,
+    /// checkpoint or task, and so no question or step either. An earlier one leaves
+    /// its state, as a snapshot.
     ///
     /// # Errors
     /// [`ThreadsError::UnknownRun`]; [`ThreadsError::StateGone`]: what came before
@@ -87,7 +98,7 @@ impl Runtime {
             survey: &survey,
             log: &log,
         };
-        rewrite.around(hole.number, drops).await
+        rewrite.around(hole.number, hole.reached, drops).await
     }
 }
 
@@ -104,6 +115,7 @@ fn hole(survey: &Survey, thread: &ThreadId, run: &RunId) -> Result<Hole, Threads
     if !is_last {
         return Ok(Hole {
             number: last.mark.number,
+            reached: last.mark.number,
             covered: first.mark.number..=last.mark.number,
         });
     }
@@ -122,6 +134,7 @@ fn hole(survey: &Survey, thread: &ThreadId, run: &RunId) -> Result<Hole, Threads
     }
     Ok(Hole {
         number: before,
+        reached: survey.reached(),
         covered: first.mark.number..=u64::MAX,
     })
 }

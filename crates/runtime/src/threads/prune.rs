@@ -78,7 +78,7 @@ impl Runtime {
             log: &plan.log,
         };
         let goes = |seq: Seq| plan.survey.row(seq).is_some_and(|row| !kept.keeps(row));
-        let removed = rewrite.around(kept.first.0, goes).await?;
+        let removed = rewrite.around(kept.first.0, kept.first.0, goes).await?;
         Ok(plan.told(removed))
     }
 }

@@ -37,18 +37,24 @@ pub(super) struct Rewrite<'a> {
 
 impl Rewrite<'_> {
     /// Takes out what `drops` says, and adds a snapshot of the state at checkpoint
-    /// `number`. The newest snapshot of a thread has to be that of the highest
+    /// `number`, as that of checkpoint `reached`: those in between are among what
+    /// goes. The newest snapshot of a thread has to be that of the highest
     /// checkpoint, so one of a later checkpoint is written again behind it.
     pub(super) async fn around(
         &self,
         number: u64,
+        reached: u64,
         drops: impl Fn(Seq) -> bool,
     ) -> Result<Removed, ThreadsError> {
         let journal = self.runtime.journal();
         let survey = self.survey;
-        let mut snapshots =
-            vec![state::snapshot(journal, self.thread, survey, self.log, number).await?];
-        let later = survey.highest_after(number, &drops);
+        let own = state::snapshot(journal, self.thread, survey, self.log, number).await?;
+        let mut snapshots = vec![Snapshot {
+            checkpoint: reached,
+            at: own.at.filter(|_| reached == number),
+            ..own
+        }];
+        let later = survey.highest_after(reached, &drops);
         let mut replaced = None;
         if let Some((_, at, seq)) = later {
             let known = state::read_snapshot(journal, self.thread, seq).await?;

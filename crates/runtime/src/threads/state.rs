@@ -34,7 +34,7 @@ pub async fn state_at(
     known(journal, thread).await?;
     let survey = Survey::of(journal, thread).await?;
     let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
-    let number = checkpoint.unwrap_or_else(|| reached(&survey));
+    let number = checkpoint.unwrap_or_else(|| survey.reached());
     let snapshot = snapshot(journal, thread, &survey, &log, number).await?;
     Ok(snapshot.state)
 }
@@ -106,7 +106,7 @@ async fn stood(
     known(journal, thread).await?;
     let survey = Survey::of(journal, thread).await?;
     let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
-    let last = reached(&survey);
+    let last = survey.reached();
     let number = checkpoint.unwrap_or(last);
     if checkpoint.is_some_and(|number| number != last) {
         survey.point(thread, number)?;
@@ -133,13 +133,6 @@ async fn stood(
         next,
         asks: view.map_or_else(Vec::new, |view| view.pending().cloned().collect()),
     })
-}
-
-/// The last checkpoint that the thread reached.
-fn reached(survey: &Survey) -> u64 {
-    let reached = survey.points().map(|point| point.mark.number);
-    let reached = reached.chain(survey.snapshots().map(|(of, ..)| of)).max();
-    reached.unwrap_or_default()
 }
 
 /// The snapshot of the state at checkpoint `number`; 0 is before the first one.

@@ -134,6 +134,13 @@ impl Survey {
         })
     }
 
+    /// The last checkpoint that the thread reached.
+    pub(super) fn reached(&self) -> u64 {
+        let reached = self.points().map(|point| point.mark.number);
+        let reached = reached.chain(self.snapshots().map(|(of, ..)| of)).max();
+        reached.unwrap_or_default()
+    }
+
     /// The snapshot from which the state at checkpoint `number` is made: that of
     /// the highest checkpoint that is not after it.
     pub(super) fn covering(&self, number: u64) -> Option<(u64, Seq, Seq)> {

@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rustagents_core::{
     code::Coded,
@@ -85,6 +85,7 @@ async fn the_last_run_goes_and_the_thread_stands_as_before_it() {
     let first = bench.say("t", WORD, json!(1)).await;
     fork(&*bench.journal, &copy("u")).await.unwrap();
     let last = bench.paid("t", json!("gone")).await;
+    let reached = bench.checkpoints("t").await.len() as u64;
     gone(&bench, &last.run).await;
     let view = bench.view().await;
     assert_eq!(
@@ -103,6 +104,11 @@ async fn the_last_run_goes_and_the_thread_stands_as_before_it() {
         .unwrap()
         .2;
     assert!(!body.contains("\"m-3\""), "no id is given again: {body}");
+    assert_eq!(
+        bench.checkpoints("t").await,
+        [1, 2, reached + 1, reached + 2],
+        "nor is the number of a checkpoint"
+    );
     bench.is_whole("t").await;
 }
 
@@ -110,12 +116,44 @@ async fn the_last_run_goes_and_the_thread_stands_as_before_it() {
 async fn an_only_run_leaves_an_empty_thread() {
     let bench = Bench::new();
     let only = bench.paid("t", json!(1)).await;
+    let reached = bench.checkpoints("t").await.len() as u64;
     gone(&bench, &only.run).await;
     let view = ThreadView::load(&*bench.journal, &name("t")).await.unwrap();
     assert!(view.is_none());
     bench.say("t", WORD, json!(2)).await;
-    assert_eq!(bench.checkpoints("t").await, [1, 2]);
+    assert_eq!(
+        bench.checkpoints("t").await,
+        [reached + 1, reached + 2],
+        "numbers go on"
+    );
     bench.is_whole("t").await;
+}
+
+#[tokio::test]
+async fn all_runs_go_from_the_last_to_the_first_and_nothing_is_numbered_again() {
+    let bench = Bench::new();
+    let mut ids = BTreeSet::new();
+    for _ in 0..2 {
+        let mut runs = Vec::new();
+        for note in 0..3 {
+            runs.push(bench.paid("t", json!(note)).await.run);
+        }
+        let messages = bench.journal.messages(&name("t"), 0, 100).await.unwrap();
+        for (_, message) in messages {
+            assert!(ids.insert(message.id.to_string()), "{}", message.id);
+            let calls = message.calls().iter().map(|call| call.id.to_string());
+            for call in calls {
+                assert!(ids.insert(call.clone()), "{call}");
+            }
+        }
+        for number in bench.checkpoints("t").await {
+            assert!(ids.insert(number.to_string()), "checkpoint {number}");
+        }
+        for run in runs.iter().rev() {
+            gone(&bench, run).await;
+        }
+        assert_eq!(bench.checkpoints("t").await, [0_u64; 0]);
+    }
 }
 
 #[tokio::test]
@@ -150,7 +188,7 @@ async fn runs_go_in_any_order_and_numbers_go_on() {
     // No checkpoint is left, only what the first run came to.
     assert_eq!(bench.checkpoints("t").await, [0_u64; 0]);
     bench.say("t", WORD, json!(3)).await;
-    assert_eq!(bench.checkpoints("t").await, [3, 4]);
+    assert_eq!(bench.checkpoints("t").await, [5, 6]);
     bench.is_whole("t").await;
 }
 

@@ -6,6 +6,7 @@ use rustagents_core::{
     event_journal::{EventPage, EventQuery, EventScan, Offset, PlacedEvent, Retention, RunEvent},
     store::StoreError,
 };
+use rustagents_store::locks::Patience;
 use serde::{Deserialize, Serialize};
 
 use super::lines::{self, Extent};
@@ -69,12 +70,12 @@ impl Folder {
     }
 
     fn lock_shared(&self) -> Result<Option<File>, StoreError> {
-        lock::shared(&self.path.join("lock")).map_err(store_error)
+        lock::shared(&self.path.join("lock"), Patience::default()).map_err(store_error)
     }
 
     fn lock(&self) -> Result<File, StoreError> {
         self.disk.make_folder(&self.path).map_err(store_error)?;
-        lock::make(&self.path.join("lock")).map_err(store_error)
+        lock::make(&self.path.join("lock"), Patience::default()).map_err(store_error)
     }
 
     fn standing(&mut self) -> Result<Standing, StoreError> {

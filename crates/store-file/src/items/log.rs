@@ -13,6 +13,7 @@ use std::{
 
 use rustagents_core::{journal::JournalError, store::StoreError};
 use rustagents_store::items::table::Change;
+use rustagents_store::locks::Patience;
 
 use super::line::{self, FORMAT, First, MAX_FIRST, MAX_LINE, STORE, length};
 use crate::{
@@ -56,7 +57,7 @@ impl Log {
     /// Waits for the lock that readers share. Nothing is made.
     pub(super) fn to_read(folder: &Path, disk: &Disk) -> Result<Self, StoreError> {
         // Without a lock nobody wrote here, or only the log was brought here.
-        let lock = lock::shared(&folder.join("lock")).map_err(store_error)?;
+        let lock = lock::shared(&folder.join("lock"), Patience::default()).map_err(store_error)?;
         let path = folder.join("items.log");
         let file = disk::present(&path, File::open(&path)).map_err(store_error)?;
         Ok(Self {
@@ -70,7 +71,7 @@ impl Log {
     /// Waits for the lock that a writer holds alone.
     pub(super) fn to_write(folder: &Path, disk: &Disk) -> Result<Self, StoreError> {
         disk.make_folder(folder).map_err(store_error)?;
-        let lock = lock::make(&folder.join("lock")).map_err(store_error)?;
+        let lock = lock::make(&folder.join("lock"), Patience::default()).map_err(store_error)?;
         let path = folder.join("items.log");
         let file = open(&path)?;
         Ok(Self {

@@ -70,17 +70,10 @@ impl Thread {
         match &batch.author {
             Author::Outside => Ok(()),
             Author::Driver(own) => self.check_epoch(&batch.thread, *own),
-            Author::Late { epoch, intent } => {
-                let mut branches = batch.entries.iter().map(|entry| &entry.chain.branch);
-                let its_own = branches.all(|branch| {
-                    let intent = self.fact(branch, intent);
-                    intent.is_some_and(|intent| intent.epoch == *epoch)
-                });
-                if its_own {
-                    Ok(())
-                } else {
-                    self.check_epoch(&batch.thread, *epoch)
-                }
+            Author::Late { intent, .. } => {
+                let branch = batch.entries.first().map(|entry| &entry.chain.branch);
+                let found = branch.and_then(|branch| self.fact(branch, intent));
+                batch.check_intent(found, self.epoch)
             }
         }
     }

@@ -5,9 +5,9 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use rustagents_core::{
     digest::Digest,
-    ids::{Branch, FactKey, MessageId},
+    ids::{Branch, FactKey, MessageId, RunId},
     journal::{
-        Author, Batch, Claim, Compaction, Content, Entry, Journal, JournalError, Owner, Place,
+        Author, Batch, Claim, Compaction, Content, Entry, Journal, JournalError, Kind, Owner,
         Select, Seq, ThreadImage, ThreadQuery, kind,
     },
     message::Message,
@@ -25,6 +25,7 @@ pub(super) async fn suite<J: Journal + 'static, F: Future<Output = J>>(
     a_watcher_hears_of_writes(Arc::new(fresh().await)).await;
     a_taken_thread_fences_its_driver(fresh().await).await;
     a_late_driver_may_say_how_its_effect_ended(fresh().await).await;
+    a_late_driver_may_write_nothing_else(fresh().await).await;
     a_copy_goes_its_own_way(fresh().await).await;
     a_copy_stops_where_it_is_told(fresh().await).await;
     a_thread_moves_whole(fresh().await, fresh().await).await;
@@ -165,40 +166,156 @@ async fn a_taken_thread_fences_its_driver(journal: impl Journal) {
     assert_eq!(fresh.expect("nobody drives it").epoch, 1);
 }
 
-async fn a_late_driver_may_say_how_its_effect_ended(journal: impl Journal) {
-    let old = claim(&journal, "t").await;
-    let intent = batch("t", &old, vec![], vec![fact("intent", "1")]);
-    journal.append(intent).await.expect("appended");
+/// The intent to call something, or to make a step.
+fn intent(key: &str, kind: Kind) -> Entry {
+    Entry {
+        kind,
+        ..fact(key, "1")
+    }
+}
+
+/// A thread that was taken from its driver, who had recorded two intents; the present
+/// one has recorded another.
+async fn taken_over(journal: &dyn Journal) -> (Claim, Claim) {
+    let old = claim(journal, "t").await;
+    let intents = vec![
+        intent("call/c-1/intent/1", kind::INTENT),
+        intent("step/pay:1.0/charge#1/intent/2", kind::STEP_INTENT),
+    ];
+    let intents = batch("t", &old, vec![], intents);
+    journal.append(intents).await.expect("appended");
     let new = journal.take_over(&thread("t"), Owner::default()).await;
     let new = new.expect("taken over");
-    let theirs = batch("t", &new, vec![], vec![fact("their intent", "1")]);
+    let theirs = vec![intent("call/c-2/intent/1", kind::INTENT)];
+    let theirs = batch("t", &new, vec![], theirs);
     journal.append(theirs).await.expect("appended");
-    let late = |intent: &str, entry: Entry| {
-        let author = Author::Late {
-            epoch: old.epoch,
+    (old, new)
+}
+
+fn late(claim: &Claim, intent: &str, entries: Vec<Entry>) -> Batch {
+    Batch {
+        author: Author::Late {
+            epoch: claim.epoch,
             intent: FactKey::from(intent),
-        };
-        let heads = match entry.place {
-            Place::Commit => vec![(chain(""), None)],
-            Place::Fact(_) => vec![],
-        };
-        let write = batch("t", &old, heads, vec![entry]);
-        journal.append(Batch { author, ..write })
-    };
-    for (intent, entry, why) in [
-        ("nothing", fact("result", "1"), "there is no such intent"),
-        ("their intent", fact("result", "1"), "it is another's"),
-        ("intent", commit("", "1"), "only a driver commits"),
-    ] {
-        late(intent, entry).await.expect_err(why);
+        },
+        ..batch("t", claim, vec![], entries)
     }
-    let placed = late("intent", fact("result", "1")).await;
-    assert_eq!(placed.expect("it is its own"), [3]);
-    let error = late("intent", fact("result", "2")).await;
+}
+
+async fn a_late_driver_may_say_how_its_effect_ended(journal: impl Journal) {
+    let (old, new) = taken_over(&journal).await;
+    let result = "call/c-1/result";
+    let mut write = late(
+        &old,
+        "call/c-1/intent/1",
+        vec![fact(result, r#"["late/c-1"]"#)],
+    );
+    let message = Message::user(MessageId::from("late/c-1"), "done");
+    write.messages = vec![Arc::new(message)];
+    write.contents = vec![content(b"all of it")];
+    let placed = journal.append(write.clone()).await;
+    assert_eq!(placed.expect("it is its own"), [4]);
+    let records = journal.read(&thread("t"), Select::all()).await;
+    let records = records.expect("readable");
+    let found = records.last().expect("it is there");
+    assert_eq!(found.key(), Some(&FactKey::from(result)));
+    assert_eq!(found.epoch, new.epoch, "written under the present claim");
+    assert_eq!(message_ids(&journal, "t").await, ["late/c-1"]);
+    assert!(has(&journal, "t", b"all of it").await);
+    let error = journal.append(write).await;
     let error = error.expect_err("it is settled");
     assert!(
         matches!(error, JournalError::AlreadyRecorded { .. }),
         "{error:?}"
+    );
+    let released = Entry {
+        kind: kind::STEP_RELEASED,
+        ..fact("step/pay:1.0/charge#1/released/2", "1")
+    };
+    let write = late(&old, "step/pay:1.0/charge#1/intent/2", vec![released]);
+    journal.append(write).await.expect("it did nothing");
+    let theirs = batch("t", &new, vec![], vec![fact("call/c-2/result", "1")]);
+    journal.append(theirs).await.expect("the driver goes on");
+}
+
+async fn a_late_driver_may_write_nothing_else(journal: impl Journal) {
+    let (old, _new) = taken_over(&journal).await;
+    let own = "call/c-1/intent/1";
+    let result = || fact("call/c-1/result", "1");
+    for (intent, entry, why) in [
+        (
+            "call/c-9/intent/1",
+            fact("call/c-9/result", "1"),
+            "no intent",
+        ),
+        (
+            "call/c-2/intent/1",
+            fact("call/c-2/result", "1"),
+            "another's",
+        ),
+    ] {
+        let error = journal.append(late(&old, intent, vec![entry])).await;
+        let error = error.expect_err(why);
+        assert!(
+            matches!(error, JournalError::Fenced { .. }),
+            "{why}: {error:?}"
+        );
+    }
+    let elsewhere = Entry {
+        chain: chain("pay:1.0"),
+        ..result()
+    };
+    for (entries, why) in [
+        (vec![], "it writes something"),
+        (vec![commit("", "1")], "only a driver commits"),
+        (vec![fact("call/c-2/result", "1")], "another call's result"),
+        (vec![fact("call/c-1/started/1", "1")], "no end"),
+        (vec![fact("answer/c-1", "1")], "an answer"),
+        (vec![intent("call/c-1/intent/2", kind::INTENT)], "an intent"),
+        (
+            vec![intent("call/c-1/result", kind::ANSWER)],
+            "no result's kind",
+        ),
+        (
+            vec![intent("call/c-1/result", kind::STEP_RESULT)],
+            "a step's kind",
+        ),
+        (vec![result(), fact("call/c-1/released/1", "1")], "two ends"),
+        (vec![elsewhere], "another chain"),
+        (
+            vec![Entry {
+                run: RunId::from("other"),
+                ..result()
+            }],
+            "another run",
+        ),
+    ] {
+        let error = journal.append(late(&old, own, entries)).await;
+        refused(error, why);
+    }
+    for (numbers, why) in [
+        (&["m-7"][..], "the driver's numbers"),
+        (&["late/c-1", "late/c-2"], "one message"),
+    ] {
+        let mut write = late(&old, own, vec![result()]);
+        let messages = numbers.iter().map(|id| {
+            let message = Message::user(MessageId::from(*id), "done");
+            Arc::new(message)
+        });
+        write.messages = messages.collect();
+        refused(journal.append(write).await, why);
+    }
+    assert_eq!(count(&journal, "t").await, 3, "nothing was written");
+}
+
+fn refused(written: Result<Vec<Seq>, JournalError>, why: &str) {
+    let error = written.expect_err(why);
+    assert!(
+        matches!(
+            error,
+            JournalError::Malformed { .. } | JournalError::Fenced { .. }
+        ),
+        "{why}: {error:?}"
     );
 }
 
