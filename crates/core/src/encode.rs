@@ -14,7 +14,8 @@ use self::plain::Plain;
 const KEPT: usize = 64 << 10;
 
 thread_local! {
-    static BUFFER: Cell<String> = const { Cell::new(String::new()) };
+    static TEXT: Cell<String> = const { Cell::new(String::new()) };
+    static JSON: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Encodes `value`, and hands its text to `take`: what is kept of it is then
@@ -23,22 +24,30 @@ thread_local! {
 /// # Errors
 /// What the encoder says.
 pub fn json<R>(value: &impl Serialize, take: impl FnOnce(&str) -> R) -> Result<R, String> {
-    with_buffer(|text| match value.serialize(Plain(text)) {
-        Ok(()) => Ok(take(text)),
-        Err(_) => serde_json::to_string(value)
+    // Taken, not borrowed: what is encoded may itself encode something.
+    let mut bytes = JSON.try_with(Cell::take).unwrap_or_default();
+    bytes.clear();
+    let written = value.serialize(Plain(&mut bytes)).ok();
+    let text = written.and_then(|()| std::str::from_utf8(&bytes).ok());
+    let done = match text {
+        Some(text) => Ok(take(text)),
+        None => serde_json::to_string(value)
             .map(|text| take(&text))
             .map_err(|error| error.to_string()),
-    })
+    };
+    if bytes.capacity() <= KEPT {
+        let _ = JSON.try_with(|buffer| buffer.set(bytes));
+    }
+    done
 }
 
-/// Lends `work` the buffer, which is empty.
+/// Lends `work` a buffer, which is empty.
 pub(crate) fn with_buffer<R>(work: impl FnOnce(&mut String) -> R) -> R {
-    // Taken, not borrowed: what is encoded may itself encode something.
-    let mut text = BUFFER.try_with(Cell::take).unwrap_or_default();
+    let mut text = TEXT.try_with(Cell::take).unwrap_or_default();
     text.clear();
     let done = work(&mut text);
     if text.capacity() <= KEPT {
-        let _ = BUFFER.try_with(|buffer| buffer.set(text));
+        let _ = TEXT.try_with(|buffer| buffer.set(text));
     }
     done
 }

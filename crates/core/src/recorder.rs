@@ -26,8 +26,8 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// Never: nothing of the run is recorded, and it cannot be resumed. Its thread is
-    /// claimed all the same.
+    /// Never: nothing of the run is recorded, however large it is, and it cannot be
+    /// resumed. Its thread is claimed all the same.
     None,
     /// When the run ends or waits, and before an effect that must not happen
     /// twice. A crash in between loses what happened since.

@@ -175,7 +175,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
         outcome: Outcome,
         frame: &dyn Frame<S>,
     ) -> Result<GraphEnd<S>, Halt> {
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         if let Outcome::Suspended(asks) = &outcome
             && self.scope.namespace().is_root()
         {

@@ -12,7 +12,7 @@ use std::{
 use rustagents_core::{
     BoxFuture,
     code::{Class, Code, Coded},
-    scope::{Halt, Write},
+    scope::Halt,
 };
 
 use serde_json::Value;
@@ -165,7 +165,7 @@ async fn drive<C: GraphState>(
     }
     graph.check_fits(&at.pending)?;
     let at = if at.checkpoint == 0 {
-        let opened = Box::pin(graph.open(scope, at, input, Write::new())).await;
+        let opened = Box::pin(graph.open(scope, at, input, scope.write())).await;
         opened.map_err(not_opened)?
     } else {
         at

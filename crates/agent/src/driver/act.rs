@@ -127,7 +127,7 @@ impl Driver<'_> {
         at: &At<Acting>,
         progress: &mut Progress<'_>,
     ) -> Result<Starts<'c>, Halt> {
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         let mut starts = Starts::new();
         for call in turn.action.calls() {
             if turn.result(call.id()).is_some() {
@@ -258,7 +258,7 @@ impl Driver<'_> {
                 number,
                 approval: start.approval.clone(),
             };
-            let mut write = Write::new();
+            let mut write = self.scope.write();
             let (key, digest) = (
                 call::intent_key(call.id(), number),
                 call.arguments().digest(),
@@ -287,7 +287,7 @@ impl Driver<'_> {
         ended: Ended,
     ) -> Result<(), Halt> {
         let call = start.call;
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         let ok = match &ended {
             Ended::Result(result) => {
                 let id = self.scope.mint_message();
@@ -334,7 +334,7 @@ impl Driver<'_> {
             && error.code() == Code::Fenced
         {
             let call = start.call;
-            let mut late = Write::new();
+            let mut late = self.scope.write();
             match ended {
                 Ended::Result(result) => {
                     // The numbers of messages are the other driver's by now.
@@ -383,8 +383,14 @@ impl Driver<'_> {
             results: ids.collect(),
         };
         let made = Move::Observe(results);
-        self.commit(phase, Write::new(), &transition, made, &mut progress.step)
-            .await
+        self.commit(
+            phase,
+            self.scope.write(),
+            &transition,
+            made,
+            &mut progress.step,
+        )
+        .await
     }
 
     async fn stop(
@@ -423,8 +429,14 @@ impl Driver<'_> {
             )
         };
         let phase = AnyPhase::Acting(at);
-        self.commit(phase, Write::new(), &transition, made, &mut progress.step)
-            .await
+        self.commit(
+            phase,
+            self.scope.write(),
+            &transition,
+            made,
+            &mut progress.step,
+        )
+        .await
     }
 
     fn write_result(

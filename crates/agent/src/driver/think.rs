@@ -189,7 +189,7 @@ impl Driver<'_> {
 
     fn acts(&self, at: &At<Thinking>, action: ValidatedAction, usage: Option<Usage>) -> Turn {
         let message = Arc::new(action.message(self.scope.mint_message()));
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         write.message(Arc::clone(&message));
         let transition = Transition::Acting {
             turn: turn(at),
@@ -209,7 +209,7 @@ impl Driver<'_> {
     fn completes(&self, at: &At<Thinking>, answer: FinalAnswer, usage: Option<Usage>) -> Turn {
         let id = self.scope.mint_message();
         let message = Arc::new(Message::assistant(id.clone(), answer.text(), Vec::new()));
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         write.message(Arc::clone(&message));
         let label = answer.label().map(str::to_owned);
         let transition = Transition::Completed {
@@ -250,22 +250,23 @@ impl Driver<'_> {
                     reason: reason.clone(),
                 };
                 Turn {
-                    write: Write::new(),
+                    write: self.scope.write(),
                     transition,
                     made: Move::Interrupt { reason, usage },
                 }
             }
-            _ => Self::fails(step, error, self.last_words(refused), usage),
+            _ => self.fails(step, error, self.last_words(refused), usage),
         }
     }
 
     fn fails(
+        &self,
         turn: u32,
         error: AgentError,
         message: Option<Arc<Message>>,
         usage: Option<Usage>,
     ) -> Turn {
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         if let Some(message) = &message {
             write.message(Arc::clone(message));
         }
@@ -316,7 +317,7 @@ impl Driver<'_> {
             None => vec![self.note(error, strategy)],
         };
         let messages: Vec<_> = messages.into_iter().map(Arc::new).collect();
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         for message in &messages {
             write.message(Arc::clone(message));
         }

@@ -9,15 +9,16 @@ const ONES: u64 = spread(1);
 const TOPS: u64 = spread(0x80);
 
 /// Adds `text` in quotation marks to `out`.
-pub(super) fn quoted(out: &mut String, text: &str) {
-    out.reserve(text.len() + 2);
-    out.push('"');
-    if is_plain(text.as_bytes()) {
-        out.push_str(text);
+pub(super) fn quoted(out: &mut Vec<u8>, text: &str) {
+    let bytes = text.as_bytes();
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    if is_plain(bytes) {
+        out.extend_from_slice(bytes);
     } else {
-        escaped(out, text);
+        escaped(out, bytes);
     }
-    out.push('"');
+    out.push(b'"');
 }
 
 /// Whether no byte must be escaped. Many bytes are looked at in one; the last ones
@@ -68,36 +69,28 @@ const fn must_escape(byte: u8) -> bool {
 }
 
 #[cold]
-fn escaped(out: &mut String, text: &str) {
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(must_escape) {
-        // What must be escaped is one byte long, so both cuts are between characters.
-        let (plain, tail) = rest.split_at(at);
-        out.push_str(plain);
-        let (special, tail) = tail.split_at(1);
-        match special {
-            "\"" => out.push_str("\\\""),
-            "\\" => out.push_str("\\\\"),
-            "\u{8}" => out.push_str("\\b"),
-            "\u{c}" => out.push_str("\\f"),
-            "\n" => out.push_str("\\n"),
-            "\r" => out.push_str("\\r"),
-            "\t" => out.push_str("\\t"),
-            control => unicode(out, control),
-        }
-        rest = tail;
-    }
-    out.push_str(rest);
-}
-
-fn unicode(out: &mut String, control: &str) {
-    const HEX: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-    ];
-    for byte in control.bytes() {
-        out.push_str("\\u00");
-        for digit in [byte >> 4, byte & 15] {
-            out.extend(HEX.get(usize::from(digit)));
-        }
+fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        let short = match byte {
+            b'"' => b"\\\"",
+            b'\\' => b"\\\\",
+            8 => b"\\b",
+            12 => b"\\f",
+            b'\n' => b"\\n",
+            b'\r' => b"\\r",
+            b'\t' => b"\\t",
+            0..=0x1f => {
+                let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+                continue;
+            }
+            plain => {
+                out.push(*plain);
+                continue;
+            }
+        };
+        out.extend_from_slice(short);
     }
 }

@@ -11,10 +11,10 @@ use serde::{
     ser::{self, Impossible, Serializer as _},
 };
 
-use crate::encode::{digits::digits, escape};
+use crate::encode::escape;
 
-/// Writes to the end of a text. After an error, the text is of no use.
-pub(super) struct Plain<'t>(pub(super) &'t mut String);
+/// Writes to the end of a text, which is UTF-8. After an error, it is of no use.
+pub(super) struct Plain<'t>(pub(super) &'t mut Vec<u8>);
 
 /// Something that this writer does not know, or that cannot be written at all.
 #[derive(Debug, thiserror::Error)]
@@ -39,27 +39,20 @@ impl Plain<'_> {
 
     fn signed(self, number: i64) -> Done {
         if number < 0 {
-            self.0.push('-');
+            self.0.push(b'-');
         }
         self.serialize_u64(number.unsigned_abs())
     }
 
     /// Digits of fractions are not ours to find.
     fn float(self, number: impl Serialize) -> Done {
-        let mut room = [0_u8; 64];
-        let mut left = room.as_mut_slice();
-        serde_json::to_writer(&mut left, &number).map_err(|_| Unusual)?;
-        let filled = 64 - left.len();
-        let text = room.get(..filled).ok_or(Unusual)?;
-        self.0
-            .push_str(std::str::from_utf8(text).map_err(|_| Unusual)?);
-        Ok(())
+        serde_json::to_writer(self.0, &number).map_err(|_| Unusual)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as for a key")]
     fn variant(&mut self, name: &'static str) {
-        self.0.push('{');
+        self.0.push(b'{');
         self.key(name);
     }
 
@@ -72,12 +65,12 @@ impl Plain<'_> {
     )]
     fn key(&mut self, name: &'static str) {
         if escape::is_plain(name.as_bytes()) {
-            self.0.push('"');
-            self.0.push_str(name);
-            self.0.push_str("\":");
+            self.0.push(b'"');
+            self.0.extend_from_slice(name.as_bytes());
+            self.0.extend_from_slice(b"\":");
         } else {
             escape::quoted(self.0, name);
-            self.0.push(':');
+            self.0.push(b':');
         }
     }
 }
@@ -91,7 +84,7 @@ pub(super) struct Open<'t> {
 
 impl<'t> Open<'t> {
     fn new(plain: Plain<'t>, open: &'static str, close: &'static str) -> Self {
-        plain.0.push_str(open);
+        plain.0.extend_from_slice(open.as_bytes());
         let first = true;
         Self {
             plain,
@@ -103,7 +96,7 @@ impl<'t> Open<'t> {
     #[inline]
     fn comma(&mut self) {
         if !std::mem::take(&mut self.first) {
-            self.plain.0.push(',');
+            self.plain.0.push(b',');
         }
     }
 
@@ -121,7 +114,7 @@ impl<'t> Open<'t> {
     }
 
     fn close(self) {
-        self.plain.0.push_str(self.close);
+        self.plain.0.extend_from_slice(self.close.as_bytes());
     }
 }
 
@@ -137,7 +130,8 @@ impl<'t> ser::Serializer for Plain<'t> {
     type SerializeStructVariant = Open<'t>;
 
     fn serialize_bool(self, value: bool) -> Done {
-        self.0.push_str(if value { "true" } else { "false" });
+        let text = if value { "true" } else { "false" };
+        self.0.extend_from_slice(text.as_bytes());
         Ok(())
     }
 
@@ -170,7 +164,8 @@ impl<'t> ser::Serializer for Plain<'t> {
     }
 
     fn serialize_u64(self, value: u64) -> Done {
-        digits(self.0, value);
+        let mut digits = itoa::Buffer::new();
+        self.0.extend_from_slice(digits.format(value).as_bytes());
         Ok(())
     }
 
@@ -204,7 +199,7 @@ impl<'t> ser::Serializer for Plain<'t> {
     }
 
     fn serialize_unit(self) -> Done {
-        self.0.push_str("null");
+        self.0.extend_from_slice(b"null");
         Ok(())
     }
 
@@ -231,7 +226,7 @@ impl<'t> ser::Serializer for Plain<'t> {
     ) -> Done {
         self.variant(variant);
         value.serialize(self.reborrow())?;
-        self.0.push('}');
+        self.0.push(b'}');
         Ok(())
     }
 
@@ -321,14 +316,14 @@ impl ser::SerializeMap for Open<'_> {
         let start = self.plain.0.len();
         key.serialize(self.plain.reborrow())?;
         // Keys that are no strings become some: `serde_json` knows which.
-        match self.plain.0.as_bytes().get(start) {
+        match self.plain.0.get(start) {
             Some(b'"') => Ok(()),
             _ => Err(Unusual),
         }
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        self.plain.0.push(':');
+        self.plain.0.push(b':');
         value.serialize(self.plain.reborrow())
     }
 

@@ -9,7 +9,7 @@ use rustagents_core::{
     event::Event,
     ids::AskId,
     journal::kind,
-    scope::{Halt, Scope, Write},
+    scope::{Halt, Scope},
 };
 use serde::{Deserialize, Serialize};
 
@@ -291,7 +291,7 @@ impl<S: GraphState> Driver<'_, S> {
             tries: number,
             message: failure.message.clone(),
         });
-        let mut fact = Write::new();
+        let mut fact = self.scope.write();
         let key = FailedTry::key(self.scope.namespace(), &task.task, number);
         let failed = FailedTry {
             number,

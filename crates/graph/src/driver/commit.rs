@@ -110,7 +110,7 @@ impl<S: GraphState> Driver<'_, S> {
             deltas,
             messages: step.take_messages(),
         };
-        let mut write = Write::new();
+        let mut write = self.scope.write();
         let moved = self.moved(at, moving, &mut write, |state, before, number| {
             self.graph.follow(state, step.done(), before, number)
         });

@@ -10,7 +10,7 @@ use rustagents_core::{
     ids::{MessageId, NodeName},
     journal::{JournalError, kind},
     message::Message,
-    scope::{Halt, Write},
+    scope::Halt,
 };
 use serde_json::{Value, json};
 use smallvec::SmallVec;
@@ -412,7 +412,7 @@ impl<'g, S: GraphState> Driver<'g, S> {
         at: &Position<S>,
         part: &[(usize, Vec<Arc<Message>>)],
     ) -> Result<(), JournalError> {
-        let mut facts = Write::new();
+        let mut facts = self.scope.write();
         for (index, messages) in part {
             let task = at.tasks().get(*index);
             let write = step.writes.get(*index).and_then(Option::as_ref);
