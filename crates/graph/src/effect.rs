@@ -9,6 +9,7 @@
 //! dropped in flight, by a `select!` or a time-out, is polled to its end and
 //! recorded all the same before the task ends.
 
+mod called;
 mod error;
 mod name;
 mod plan;

@@ -11,8 +11,9 @@ use std::{
 
 use rustagents_core::{
     BoxFuture,
+    ask::Ask,
     code::{Class, Code, Coded},
-    scope::Halt,
+    scope::{Halt, Scope},
 };
 
 use serde_json::Value;
@@ -152,6 +153,12 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
     }
 }
 
+/// What came of a child.
+pub(crate) enum Driven<C: GraphState> {
+    Done(GraphEnd<C>),
+    Asks(Vec<Ask>),
+}
+
 /// Drives a child on the chain of a task, from where it stood, until it is done.
 async fn drive<C: GraphState>(
     graph: &Graph<C>,
@@ -159,7 +166,29 @@ async fn drive<C: GraphState>(
     input: C::Update,
     context: &TaskContext,
 ) -> Result<GraphEnd<C>, NodeError> {
-    let scope = context.scope();
+    match drive_from(graph, context.scope(), at, input).await? {
+        Driven::Done(end) => Ok(end),
+        Driven::Asks(asks) => match context.suspend(asks).await {},
+    }
+}
+
+/// Drives a child on the chain of `scope`, which is its own, until it is done or
+/// waits.
+pub(crate) async fn drive_on<C: GraphState>(
+    graph: &Graph<C>,
+    scope: &Scope,
+    input: C::Update,
+) -> Result<Driven<C>, NodeError> {
+    let at = Position::on(graph.empty_state(), scope, false)?;
+    drive_from(graph, scope, at, input).await
+}
+
+async fn drive_from<C: GraphState>(
+    graph: &Graph<C>,
+    scope: &Scope,
+    at: Position<C>,
+    input: C::Update,
+) -> Result<Driven<C>, NodeError> {
     if scope.namespace().depth() > MAX_DEPTH {
         return Err(too_deep());
     }
@@ -172,8 +201,8 @@ async fn drive<C: GraphState>(
     };
     let end = Box::pin(graph.drive(scope, at, &Frameless)).await?;
     match end.outcome {
-        Outcome::Completed => Ok(end),
-        Outcome::Suspended(asks) => match context.suspend(asks).await {},
+        Outcome::Completed => Ok(Driven::Done(end)),
+        Outcome::Suspended(asks) => Ok(Driven::Asks(asks)),
         Outcome::Interrupted { reason, .. } => Err(NodeError::Interrupted { reason }),
         Outcome::Failed { node, failure } => Err(NodeError::Failed(NodeFailure {
             message: format!(
@@ -195,6 +224,16 @@ async fn drive<C: GraphState>(
         })),
         Outcome::Budget(exceeded) => Err(Halt::Budget(exceeded).into()),
     }
+}
+
+/// What is said of a child that goes on in a graph that is not there.
+pub(crate) fn no_way_out(graph: &str) -> NodeError {
+    NodeError::Failed(NodeFailure {
+        code: Code::Goto,
+        class: Class::Caller,
+        message: format!("graph `{graph}` goes on in a graph around it, and a node runs it"),
+        hint: Some("let the node say where to go on, or make the graph a node".into()),
+    })
 }
 
 fn too_deep() -> NodeError {

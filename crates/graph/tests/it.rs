@@ -11,6 +11,7 @@
 mod asks;
 mod bench;
 mod builder;
+mod called;
 mod cases;
 mod crash;
 mod effects;
