@@ -500,9 +500,11 @@ impl<S: GraphState> GraphBuilder<S> {
     }
 
     fn node_shape(&self, name: &str, node: &dyn Node<S>) -> TopologyNode {
+        let spec = self.spec_of(name);
         TopologyNode {
             kind: node.kind().map(str::to_owned),
-            deferred: self.spec_of(name).is_deferred,
+            deferred: spec.is_deferred,
+            metadata: spec.metadata,
             subgraph: node.graph().cloned().map(Box::new),
             ..TopologyNode::new(name)
         }

@@ -1,8 +1,9 @@
 //! How a node is run: deferred, tried again, timed, in a group, handled.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use rustagents_core::{code::Class, ids::NodeName};
+use serde_json::Value;
 
 use crate::node::NodeFailure;
 
@@ -16,6 +17,7 @@ pub struct NodeSpec {
     pub(crate) group: Option<String>,
     pub(crate) is_optional: bool,
     pub(crate) asks: AsksAround,
+    pub(crate) metadata: BTreeMap<String, Value>,
 }
 
 impl NodeSpec {
@@ -82,12 +84,25 @@ impl NodeSpec {
         self
     }
 
+    /// Says something of the node to whoever looks at the graph's shape: an owner, a
+    /// link. It means nothing to the graph. What the defaults say of another key is
+    /// kept.
+    #[must_use]
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.into(), value.into());
+        self
+    }
+
     /// With what is not said here as `defaults` say.
     pub(crate) fn or(mut self, defaults: &Self) -> Self {
         self.retry = self.retry.or_else(|| defaults.retry.clone());
         self.timeout = self.timeout.or(defaults.timeout);
         self.group = self.group.or_else(|| defaults.group.clone());
         self.on_error = self.on_error.or_else(|| defaults.on_error.clone());
+        for (key, value) in &defaults.metadata {
+            let entry = self.metadata.entry(key.clone());
+            entry.or_insert_with(|| value.clone());
+        }
         self
     }
 

@@ -5,7 +5,10 @@ mod document;
 mod drawing;
 mod text;
 
-use rustagents_graph::{END, Graph, GraphBuilder, NodeOutput, NodeSpec, Reducer, node_fn};
+use rustagents_graph::{
+    END, Graph, GraphBuilder, GraphTopology, NodeOutput, NodeSpec, Reducer, node_fn,
+};
+use serde_json::json;
 
 fn nodes(builder: GraphBuilder, names: &[&str]) -> GraphBuilder {
     names.iter().fold(builder, |builder, name| {
@@ -35,6 +38,31 @@ fn hostile(node: &str, label: &str) -> Graph {
         .route(node, label, [END])
         .compile()
         .unwrap()
+}
+
+#[test]
+fn what_an_author_says_of_a_node_stands_in_the_shape_and_goes_through_a_document() {
+    let graph = nodes(GraphBuilder::new("desk"), &["triage", "clerk"])
+        .defaults(NodeSpec::new().metadata("team", "desk").metadata("tier", 1))
+        .spec("clerk", NodeSpec::new().metadata("team", "refunds"))
+        .start(["triage"])
+        .sequence(["triage", "clerk", END])
+        .compile()
+        .unwrap();
+    let shape = graph.topology();
+    let said: Vec<_> = shape
+        .nodes
+        .iter()
+        .map(|node| json!(node.metadata))
+        .collect();
+    let expected = [
+        json!({"team": "desk", "tier": 1}),
+        json!({"team": "refunds", "tier": 1}),
+    ];
+    assert_eq!(said, expected);
+    let document = shape.to_json();
+    let read = GraphTopology::from_json(document.as_bytes()).unwrap();
+    assert_eq!(read, *shape);
 }
 
 #[test]

@@ -70,27 +70,34 @@ const fn must_escape(byte: u8) -> bool {
 
 #[cold]
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        let short = match byte {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            8 => b"\\b",
-            12 => b"\\f",
-            b'\n' => b"\\n",
-            b'\r' => b"\\r",
-            b'\t' => b"\\t",
-            0..=0x1f => {
-                let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
-                out.extend_from_slice(b"\\u00");
-                out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-                continue;
-            }
-            plain => {
-                out.push(*plain);
-                continue;
-            }
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| must_escape(*byte)) {
+        let (plain, tail) = rest.split_at(at);
+        let Some((special, tail)) = tail.split_first() else {
+            break;
         };
-        out.extend_from_slice(short);
+        out.extend_from_slice(plain);
+        escape(out, *special);
+        rest = tail;
     }
+    out.extend_from_slice(rest);
+}
+
+fn escape(out: &mut Vec<u8>, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let short = match byte {
+        8 => b'b',
+        12 => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0..=0x1f => {
+            let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
+            let digits = [digit(byte >> 4), digit(byte & 15)];
+            out.extend_from_slice(b"\\u00");
+            return out.extend_from_slice(&digits);
+        }
+        itself => itself,
+    };
+    out.extend_from_slice(&[b'\\', short]);
 }
