@@ -83,12 +83,14 @@ impl<'a, S: GraphState> Driver<'a, S> {
         if at.pending.next.is_empty() {
             return self.close(&at, Outcome::Completed, frame).await;
         }
-        // A step that an earlier attempt began is finished, whatever the limits are now.
+        // A step that an earlier attempt began is finished, whatever the limits are
+        // now. It counts all the same, since what is not over is on no record.
         let mut begun = self.scope.run().attempt > 1;
         while !at.pending.next.is_empty() {
             self.scope.boundary()?;
+            let limit = self.limit(&at);
             if !std::mem::take(&mut begun)
-                && let Some(outcome) = self.limit(&at)
+                && let Some(outcome) = limit
             {
                 return self.close(&at, outcome, frame).await;
             }

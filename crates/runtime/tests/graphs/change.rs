@@ -319,3 +319,68 @@ async fn a_runtime_gives_up_no_run_with_a_step_in_doubt() {
     );
     assert_eq!(bench.records().await, before);
 }
+
+/// A loop without an end, which may take `limit` steps.
+fn looping(world: &World, limit: u64) -> Graph<Desk> {
+    let world = world.clone();
+    GraphBuilder::<Desk>::typed("g")
+        .function("again", move |_, _| {
+            world.change("again");
+            async { note("again") }
+        })
+        .start(["again"])
+        .edge("again", "again")
+        .recursion_limit(limit)
+        .compile()
+        .unwrap()
+}
+
+fn steps(steps: u64) -> rustagents_core::budget::Limits {
+    rustagents_core::budget::Limits {
+        steps,
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn a_recursion_limit_that_still_holds_refuses_a_retry_and_a_higher_one_goes_on() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let three = looping(&bench.world, 3);
+    let run = runner.run(&three, "t", Desk::update()).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::RecursionLimit { limit: 3 }));
+    for graph in [&three, &looping(&bench.world, 2)] {
+        let error = bench.refuses("RAG0702", runner.retry(graph, "t")).await;
+        assert_eq!(
+            error.hint().as_deref(),
+            Some("raise `recursion_limit`, or give the loop an end")
+        );
+    }
+    assert_eq!(bench.world.changes().len(), 3);
+    let five = looping(&bench.world, 5);
+    let run = runner.retry(&five, "t").await.unwrap();
+    assert!(matches!(run.outcome, Outcome::RecursionLimit { limit: 5 }));
+    assert_eq!((run.steps, bench.world.changes().len()), (5, 5));
+    bench.refuses("RAG0702", runner.retry(&five, "t")).await;
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_limit_of_steps_that_still_holds_refuses_a_retry_and_a_higher_one_goes_on() {
+    let bench = Bench::new();
+    let graph = looping(&bench.world, 9);
+    let runner = |limit| bench.runner().limited(steps(limit));
+    let run = runner(2).run(&graph, "t", Desk::update()).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Budget(_)));
+    for limit in [2, 1] {
+        let runner = runner(limit);
+        let error = bench.refuses("RAG0701", runner.retry(&graph, "t")).await;
+        assert!(matches!(error, GraphRunError::Halt(Halt::Budget(_))));
+        assert!(error.hint().is_some());
+    }
+    assert_eq!(bench.world.changes().len(), 2);
+    let run = runner(4).retry(&graph, "t").await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Budget(_)));
+    assert_eq!((run.steps, bench.world.changes().len()), (4, 4));
+    bench.is_whole().await;
+}
