@@ -384,3 +384,24 @@ async fn a_limit_of_steps_that_still_holds_refuses_a_retry_and_a_higher_one_goes
     assert_eq!((run.steps, bench.world.changes().len()), (4, 4));
     bench.is_whole().await;
 }
+
+#[tokio::test]
+async fn a_run_that_went_back_counts_its_steps_anew() {
+    let bench = Bench::new();
+    let tight = |limit| bench.runner().limited(steps(limit));
+    // Once the recursion limit ends it, and once the limit of steps.
+    for (thread, limit, budget) in [("t", 3, 50), ("u", 50, 3)] {
+        let graph = looping(&bench.world, limit);
+        let runner = tight(budget);
+        let run = runner.run(&graph, thread, Desk::update()).await.unwrap();
+        assert_eq!((run.checkpoint, run.steps), (4, 3));
+        let view = runner.rewind(&graph, thread, 3).await.unwrap();
+        assert_eq!((view.state.notes.len(), view.steps), (2, 0));
+        assert_eq!(view.next[0].as_str(), "again");
+        let run = runner.resume(&graph, thread, ()).await.unwrap();
+        assert!(!matches!(run.outcome, Outcome::Completed));
+        assert_eq!((run.state.notes.len(), run.steps), (5, 3));
+        assert_eq!(run.visited.len(), 3);
+    }
+    bench.is_whole().await;
+}
