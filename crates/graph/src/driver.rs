@@ -23,6 +23,8 @@ use crate::{
     schedule::ScheduleError,
     state::{GraphState, Writes},
 };
+use serde_json::Value;
+
 pub use activation::Failure;
 use commit::Advanced;
 pub(crate) use commit::Move;
@@ -43,6 +45,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
         &self,
         position: Position<S>,
         input: Writes,
+        argument: Option<&Value>,
         mut opening: Write,
     ) -> Result<Position<S>, OpenError> {
         let node = NodeName::from(crate::START);
@@ -68,7 +71,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
             messages: self.unrecorded(messages),
         };
         self.moved(&mut opened, moving, &mut opening, |state, _, number| {
-            self.graph.first(state, number)
+            self.graph.first(state, number, argument)
         })?;
         // Whoever opens the run says so first, and of this checkpoint then.
         self.scope.append(opening).await.map_err(Halt::from)?;
