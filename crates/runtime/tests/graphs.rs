@@ -2,6 +2,7 @@
 
 mod change;
 mod inside;
+mod watched;
 
 use std::{
     collections::BTreeMap,
