@@ -405,3 +405,59 @@ async fn a_run_that_went_back_counts_its_steps_anew() {
     }
     bench.is_whole().await;
 }
+
+#[tokio::test]
+async fn who_looks_later_is_told_why_a_run_failed_and_what_to_do() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let broken = AtomicUsize::new(1);
+    let graph = GraphBuilder::<Desk>::typed("g")
+        .function("pick", move |_, _| {
+            let fails = broken.swap(0, Ordering::SeqCst) > 0;
+            async move {
+                if !fails {
+                    return note("picked");
+                }
+                Err(NodeError::Failed(rustagents_graph::NodeFailure {
+                    code: rustagents_core::code::Code::NodeTimeout,
+                    class: rustagents_core::code::Class::Retryable,
+                    message: "nobody was there".into(),
+                    hint: Some("come in the morning".into()),
+                }))
+            }
+        })
+        .start(["pick"])
+        .finish("pick")
+        .compile()
+        .unwrap();
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let view = runner.state(&graph, "t").await.unwrap();
+    assert_eq!(view.status, Some(Status::Failed));
+    let error = view.error.unwrap();
+    assert_eq!(
+        (error.code.as_str(), error.message.as_str()),
+        ("RAG0816", "node `pick`: nobody was there")
+    );
+    assert_eq!(view.hint.as_deref(), Some("come in the morning"));
+    let checkpoints = view.checkpoint;
+    // An update leaves it as it is, and a retry that helps takes it away.
+    let edit = Edit::new(Desk::update().topic("chairs"));
+    let view = runner.update(&graph, "t", [edit]).await.unwrap();
+    assert!(view.error.is_some() && view.hint.is_some());
+    assert_eq!(view.checkpoint, checkpoints + 1);
+    runner.retry(&graph, "t").await.unwrap();
+    let view = runner.state(&graph, "t").await.unwrap();
+    assert_eq!(view.status, Some(Status::Completed));
+    assert_eq!((view.error, view.hint), (None, None));
+}
+
+#[tokio::test]
+async fn who_looks_later_is_told_of_a_limit_too() {
+    let bench = Bench::new();
+    let graph = looping(&bench.world, 2);
+    let runner = bench.runner();
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let view = runner.state(&graph, "t").await.unwrap();
+    assert_eq!(view.error.unwrap().code, "RAG0702");
+    assert!(view.hint.unwrap().contains("recursion_limit"));
+}
