@@ -1,6 +1,7 @@
 //! Graphs of one's own on a journal.
 
 mod change;
+mod children;
 mod inside;
 mod watched;
 
