@@ -2,6 +2,7 @@
 
 mod change;
 mod children;
+mod drain;
 mod inside;
 mod watched;
 
