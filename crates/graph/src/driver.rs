@@ -88,7 +88,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
         }
         // A step that an earlier attempt began is finished, whatever the limits are
         // now. It counts all the same, since what is not over is on no record.
-        let mut begun = self.scope.run().attempt > 1;
+        let mut begun = self.has_begun();
         while !at.pending.next.is_empty() {
             self.scope.boundary()?;
             let limit = self.limit(&at);
@@ -119,6 +119,15 @@ impl<'a, S: GraphState> Driver<'a, S> {
             }
         }
         Ok(end(&at, Outcome::Completed))
+    }
+
+    /// Whether an earlier attempt may have begun the first step of this one. A graph
+    /// inside another that ended at its limit began none, and the retry of its run
+    /// does not say so: whoever retries has looked at the limits of the root alone.
+    fn has_begun(&self) -> bool {
+        let run = self.scope.run();
+        let retries = run.retried == run.attempt;
+        run.attempt > 1 && (self.scope.namespace().is_root() || !retries)
     }
 
     /// Why no step more may be taken. Only the root graph's steps are of the budget.

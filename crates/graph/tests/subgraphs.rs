@@ -565,3 +565,32 @@ async fn a_child_that_only_an_edge_leads_to_is_sent_nothing() {
     let end = Bench::new().attempt(&graph).await.unwrap();
     assert!(failure(&end).ends_with("nothing was sent to the node"));
 }
+
+#[tokio::test]
+async fn a_child_sends_the_graph_around_it_only_where_its_node_may_go() {
+    let child = builder("inner")
+        .function("leave", |_, _| async {
+            Ok(NodeOutput::new()
+                .write("seen", Update::Value(json!("leave")))
+                .goto_parent("c"))
+        })
+        .start(["leave"])
+        .finish("leave")
+        .compile()
+        .unwrap();
+    let graph = builder("outer")
+        .subgraph("sub", child)
+        .node("a", noting("a", &World::new()))
+        .node("c", noting("c", &World::new()))
+        .start(["sub", "c"])
+        .commands("sub", ["a"])
+        .finish("a")
+        .finish("c")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    let failure = failure(&end);
+    assert!(failure.starts_with("sub RAG0815: "), "{failure}");
+    assert!(failure.contains("`c`"), "{failure}");
+    assert!(seen(&end.state).is_empty(), "nothing of the child's");
+}

@@ -1,7 +1,9 @@
 //! Going on with a run that ended without success.
 
+use std::time::Duration;
+
 use rustagents_core::{
-    budget::{BudgetExceeded, Limits, Resource},
+    budget::{Budget, Limits, Resource},
     ids::ThreadId,
     scope::Halt,
 };
@@ -88,13 +90,10 @@ pub(crate) fn refuse_limits(
         let limit = recursion_limit;
         return Err(RunError::RecursionLimit { limit });
     }
-    let spent = ledger::spent(view.log(), &view.run)?;
-    let limit = limits.steps;
-    if spent.steps >= limit {
-        let resource = Resource::Steps;
-        return Err(Halt::Budget(BudgetExceeded { resource, limit }).into());
-    }
-    Ok(())
+    let budget = Budget::resumed(limits, ledger::spent(view.log(), &view.run)?);
+    let time = budget.time_left(Duration::ZERO).map(drop);
+    let step = || budget.take(Resource::Steps);
+    Ok(time.and_then(|()| step()).map_err(Halt::Budget)?)
 }
 
 /// Refuses what has nothing to be tried again.

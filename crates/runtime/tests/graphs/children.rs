@@ -279,3 +279,164 @@ async fn a_child_begins_anew_each_time_that_its_node_runs() {
         bench.is_whole().await;
     }
 }
+
+#[tokio::test]
+async fn a_child_at_its_recursion_limit_takes_no_step_more_by_a_retry() {
+    for kind in KINDS {
+        let bench = Bench::new();
+        let runner = bench.runner();
+        let around = |limit: u64| {
+            let child = GraphBuilder::<Desk>::typed("child")
+                .function("again", noting("again", &bench.world))
+                .start(["again"])
+                .edge("again", "again")
+                .recursion_limit(limit)
+                .compile()
+                .unwrap();
+            let graph = GraphBuilder::<Desk>::typed("around");
+            let graph = match kind {
+                Kind::Shared => graph.subgraph("sub", child),
+                Kind::Adapted => {
+                    graph.adapted("sub", child, |_, _| Desk::update(), |_| Desk::update())
+                }
+            };
+            graph.start(["sub"]).finish("sub").compile().unwrap()
+        };
+        let three = around(3);
+        runner.run(&three, "t", Desk::update()).await.unwrap();
+        for _ in 0..2 {
+            let run = runner.retry(&three, "t").await.unwrap();
+            let Outcome::Failed { failure, .. } = run.outcome else {
+                panic!("{:?}", run.outcome);
+            };
+            assert_eq!(failure.code.as_str(), "RAG0702");
+            assert_eq!(bench.world.changes().len(), 3, "{kind:?}");
+        }
+        runner.retry(&around(5), "t").await.unwrap();
+        assert_eq!(bench.world.changes().len(), 5, "{kind:?}");
+        bench.is_whole().await;
+    }
+}
+
+/// A child that charges once and asks, in the first step of the graph around it.
+fn charging_child(kind: Kind, world: &World, loses: bool) -> Graph<Desk> {
+    let world = world.clone();
+    let child = GraphBuilder::<Desk>::typed("child")
+        .function("charge", move |_, context: TaskContext| {
+            let world = world.clone();
+            async move {
+                let charge = move |_: StepContext| async move {
+                    world.change("charged");
+                    if loses {
+                        return Err("the line dropped");
+                    }
+                    Ok("receipt".to_owned())
+                };
+                let receipt = context.step_once("charge", charge).await?;
+                context.ask("send it?").await?;
+                note(receipt)
+            }
+        })
+        .start(["charge"])
+        .finish("charge")
+        .compile()
+        .unwrap();
+    let graph = GraphBuilder::<Desk>::typed("till");
+    let graph = match kind {
+        Kind::Shared => graph.subgraph("sub", child),
+        Kind::Adapted => graph.adapted(
+            "sub",
+            child,
+            |_, _| Desk::update(),
+            |child: &Desk| Desk::update().extend_notes(child.notes.clone()),
+        ),
+    };
+    graph.start(["sub"]).finish("sub").compile().unwrap()
+}
+
+#[tokio::test]
+async fn what_a_child_did_once_is_named_before_it_could_be_repeated() {
+    for kind in KINDS {
+        let bench = Bench::new();
+        let graph = charging_child(kind, &bench.world, false);
+        let runner = bench.runner();
+        runner.run(&graph, "t", Desk::update()).await.unwrap();
+        // Behind the checkpoint, and before an update whose task had it.
+        for checkpoint in [1, 2] {
+            let back = runner.rewind(&graph, "t", checkpoint);
+            let error = bench.refuses("RAG0412", back).await;
+            assert_eq!(
+                error.to_string(),
+                "going back in thread `t` could repeat step `sub:1.0/charge:1.0/charge#1`"
+            );
+            let edit = Edit::new(Desk::update().topic("chairs"));
+            runner.update(&graph, "t", [edit]).await.unwrap();
+        }
+        runner.rewind_and_repeat(&graph, "t", 1).await.unwrap();
+        runner.resume(&graph, "t", ()).await.unwrap();
+        assert_eq!(bench.world.changes(), ["charged", "charged"], "{kind:?}");
+        bench.is_whole().await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_child_may_have_done_is_not_forgotten_by_an_update() {
+    for kind in KINDS {
+        let bench = Bench::new();
+        let graph = charging_child(kind, &bench.world, true);
+        let runner = bench.runner();
+        runner.run(&graph, "t", Desk::update()).await.unwrap();
+        let run = runner.retry(&graph, "t").await.unwrap();
+        assert_eq!(run.asks().len(), 1, "{kind:?}: what became of it");
+        let edit = Edit::as_node("sub", note("by hand").unwrap());
+        bench
+            .refuses("RAG0412", runner.update(&graph, "t", [edit]))
+            .await;
+        bench.refuses("RAG0412", runner.cancel("t")).await;
+        assert_eq!(bench.world.changes(), ["charged"], "{kind:?}");
+        bench.is_whole().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_a_child_of_a_child_has_the_whole_way_in_its_id() {
+    let bench = Bench::new();
+    let world = bench.world.clone();
+    let inner = GraphBuilder::<Desk>::typed("inner")
+        .function("ask", move |_, context: TaskContext| {
+            world.change("ask");
+            async move {
+                let one = context.ask("one?").await?;
+                let two = context.ask("two?").await?;
+                note(format!("{one} {two}"))
+            }
+        })
+        .start(["ask"])
+        .finish("ask")
+        .compile()
+        .unwrap();
+    let middle = GraphBuilder::<Desk>::typed("middle")
+        .function("before", noting("before", &bench.world))
+        .subgraph("inner", inner)
+        .start(["before"])
+        .sequence(["before", "inner", END])
+        .compile()
+        .unwrap();
+    let graph = GraphBuilder::<Desk>::typed("outer")
+        .subgraph("sub", middle)
+        .start(["sub"])
+        .finish("sub")
+        .compile()
+        .unwrap();
+    let runner = bench.runner();
+    let way = "sub:1.0/inner:2.0/ask:1.0";
+    let run = runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let (one, two) = (format!("{way}/1"), format!("{way}/2"));
+    assert_eq!(ids(run.asks()), [&*one]);
+    let run = runner.resume(&graph, "t", [(one, 1)]).await.unwrap();
+    assert_eq!(ids(run.asks()), [&*two]);
+    let run = runner.resume(&graph, "t", [(two, 2)]).await.unwrap();
+    assert_eq!(run.state.notes, ["before", "1 2"]);
+    assert_eq!(bench.world.changes(), ["before", "ask", "ask", "ask"]);
+    bench.is_whole().await;
+}
