@@ -315,3 +315,26 @@ async fn the_text_of_each_agent_comes_once_over_all_attempts() {
     assert_eq!(second, wanted(&[("[] slow:1.1", "after all")]));
     bench.is_whole().await;
 }
+
+#[tokio::test]
+async fn a_step_that_waits_has_no_values_and_each_that_is_done_has_them_once() {
+    let bench = Bench::new();
+    let graph = nested();
+    let (runner, stream) = watching(&bench, &[StreamMode::Values]);
+    let run = runner.run(&graph, "t", Desk::update()).await.unwrap();
+    assert_eq!(run.asks().len(), 2);
+    assert_eq!(all(runner, stream).await.len(), 0);
+    let (runner, stream) = watching(&bench, &[StreamMode::Values]);
+    let answers = [
+        ("sub:1.0/inner:1.0/ask:1.0/1", "a"),
+        ("other:1.1/before", "yes"),
+    ];
+    runner.resume(&graph, "t", answers).await.unwrap();
+    let parts = all(runner, stream).await;
+    let from: Vec<_> = parts.iter().map(|part| part.namespace.as_str()).collect();
+    assert_eq!(
+        from,
+        ["sub:1.0/inner:1.0", "sub:1.0"],
+        "the root still waits"
+    );
+}
