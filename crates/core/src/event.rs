@@ -57,7 +57,8 @@ pub enum Event {
         node: NodeName,
         /// The task.
         task: TaskId,
-        /// What it asks.
+        /// What it asks. Nothing where a graph inside it asks: the task there tells
+        /// of that, so that each question is told once in an attempt.
         asks: Vec<Ask>,
     },
     /// A task failed.

@@ -170,7 +170,8 @@ impl<S: GraphState> GraphBuilder<S> {
 
     /// Adds a node that runs a graph on the same state: it starts from what the
     /// node sees, and what it changes in channels that both have is the node's
-    /// write. Other channels of the graph are its own.
+    /// write. Other channels of the graph are its own. What is sent to the node, the
+    /// nodes of the graph's first step find in their contexts.
     #[must_use]
     pub fn subgraph(mut self, name: impl fmt::Display, graph: Graph<S>) -> Self {
         self.shared.push((name.to_string(), graph.clone()));

@@ -23,6 +23,8 @@ use crate::{
     schedule::ScheduleError,
     state::{GraphState, Writes},
 };
+use serde_json::Value;
+
 pub use activation::Failure;
 use commit::Advanced;
 pub(crate) use commit::Move;
@@ -43,6 +45,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
         &self,
         position: Position<S>,
         input: Writes,
+        argument: Option<&Value>,
         mut opening: Write,
     ) -> Result<Position<S>, OpenError> {
         let node = NodeName::from(crate::START);
@@ -68,7 +71,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
             messages: self.unrecorded(messages),
         };
         self.moved(&mut opened, moving, &mut opening, |state, _, number| {
-            self.graph.first(state, number)
+            self.graph.first(state, number, argument)
         })?;
         // Whoever opens the run says so first, and of this checkpoint then.
         self.scope.append(opening).await.map_err(Halt::from)?;
@@ -83,12 +86,14 @@ impl<'a, S: GraphState> Driver<'a, S> {
         if at.pending.next.is_empty() {
             return self.close(&at, Outcome::Completed, frame).await;
         }
-        // A step that an earlier attempt began is finished, whatever the limits are now.
-        let mut begun = self.scope.run().attempt > 1;
+        // A step that an earlier attempt began is finished, whatever the limits are
+        // now. It counts all the same, since what is not over is on no record.
+        let mut begun = self.has_begun();
         while !at.pending.next.is_empty() {
             self.scope.boundary()?;
+            let limit = self.limit(&at);
             if !std::mem::take(&mut begun)
-                && let Some(outcome) = self.limit(&at)
+                && let Some(outcome) = limit
             {
                 return self.close(&at, outcome, frame).await;
             }
@@ -114,6 +119,15 @@ impl<'a, S: GraphState> Driver<'a, S> {
             }
         }
         Ok(end(&at, Outcome::Completed))
+    }
+
+    /// Whether an earlier attempt may have begun the first step of this one. A graph
+    /// inside another that ended at its limit began none, and the retry of its run
+    /// does not say so: whoever retries has looked at the limits of the root alone.
+    fn has_begun(&self) -> bool {
+        let run = self.scope.run();
+        let retries = run.retried == run.attempt;
+        run.attempt > 1 && (self.scope.namespace().is_root() || !retries)
     }
 
     /// Why no step more may be taken. Only the root graph's steps are of the budget.

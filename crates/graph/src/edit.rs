@@ -94,7 +94,8 @@ impl<S: GraphState> Graph<S> {
     /// position is `at`: adds to `write`, which is the caller's to append, a
     /// checkpoint with the state and the tasks of `then`. The tasks get ids of their
     /// own, so that nothing that was recorded of them is found again: all of it runs
-    /// anew.
+    /// anew. Its steps are counted from there: the recursion limit is that of a run
+    /// from its begin.
     ///
     /// # Errors
     /// [`OpenError`]; `write` must be dropped then.
@@ -180,7 +181,7 @@ impl<S: GraphState> Driver<'_, S> {
         let moving = Move {
             source: Source::Fork,
             from: Some(from),
-            step: rewound.step,
+            step: 0,
             done: &[],
             writes: Vec::new(),
             deltas: Vec::new(),

@@ -15,6 +15,7 @@ use rustagents_core::{
     journal::{JournalError, kind},
     scope::{Halt, Scope, Write},
 };
+use serde_json::Value;
 
 use crate::{
     builder::END,
@@ -449,8 +450,21 @@ impl<S: GraphState> Graph<S> {
         input: S::Update,
         opening: Write,
     ) -> Result<Position<S>, OpenError> {
+        self.open_sent(scope, position, input, None, opening).await
+    }
+
+    /// As [`open`](Self::open), for a graph whose node was sent `argument`: so are the
+    /// tasks of its first step.
+    pub(crate) async fn open_sent(
+        &self,
+        scope: &Scope,
+        position: Position<S>,
+        input: S::Update,
+        argument: Option<&Value>,
+        opening: Write,
+    ) -> Result<Position<S>, OpenError> {
         Driver::new(&self.0, scope)
-            .open(position, input.into(), opening)
+            .open(position, input.into(), argument, opening)
             .await
     }
 

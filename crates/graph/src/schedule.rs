@@ -8,6 +8,7 @@ use rustagents_core::{
     ids::{NodeName, TaskId},
     message::Message,
 };
+use serde_json::Value;
 
 use crate::{
     graph::{Compiled, CompiledNode, Target, Way},
@@ -126,18 +127,27 @@ impl<S: GraphState> Compiled<S> {
         plan.finish()
     }
 
-    /// What runs first.
+    /// What runs first, each task with `argument`, where there is one.
     ///
     /// # Errors
     /// [`ScheduleError`]: the router at the start took no route, or there are too
     /// many tasks.
-    pub(crate) fn first(&self, state: &S, checkpoint: u64) -> Result<Pending, ScheduleError> {
+    pub(crate) fn first(
+        &self,
+        state: &S,
+        checkpoint: u64,
+        argument: Option<&Value>,
+    ) -> Result<Pending, ScheduleError> {
         let mut plan = Plan::new(self, Pending::default(), checkpoint);
         plan.activate(&self.start);
         if let Some(branch) = &self.entry {
             plan.activate(branch.take(&NodeName::from(crate::START), state)?);
         }
-        plan.finish()
+        let mut pending = plan.finish()?;
+        for task in &mut pending.next {
+            task.argument = argument.cloned();
+        }
+        Ok(pending)
     }
 }
 
@@ -271,7 +281,7 @@ impl<'a, S: GraphState> Plan<'a, S> {
         }
     }
 
-    fn task(&mut self, node: &NodeName, argument: Option<serde_json::Value>) {
+    fn task(&mut self, node: &NodeName, argument: Option<Value>) {
         let task = Task {
             task: TaskId::derive(node, self.checkpoint, self.numbered),
             node: node.clone(),

@@ -34,6 +34,8 @@ pub const MAX_DEPTH: usize = 8;
 /// channels that both have is the task's write: it is reduced with the writes of
 /// the task's siblings, so that what was there already does not come twice. A topic
 /// has all that the child wrote to it then, and not what its last step wrote alone.
+///
+/// What was sent to the task is sent on to the nodes that the child starts with.
 pub(crate) struct Shared<S: GraphState>(pub(crate) Graph<S>);
 
 impl<S: GraphState> Node<S> for Shared<S> {
@@ -45,7 +47,8 @@ impl<S: GraphState> Node<S> for Shared<S> {
         Box::pin(async move {
             let begin = state.adopted(self.0.channels());
             let at = Position::on(begin, context.scope(), true)?;
-            let end = Box::pin(drive(&self.0, at, S::Update::default(), &context)).await?;
+            let input = (S::Update::default(), context.argument_json());
+            let end = Box::pin(drive(&self.0, at, input, &context)).await?;
             let mut output = NodeOutput::default();
             for (channel, written) in condensed(self.0.channels(), &*end.state, end.gained) {
                 if state.check(&channel, &written).is_ok() {
@@ -132,7 +135,8 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
     ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>> {
         Box::pin(async move {
             let at = Position::on(self.graph.empty_state(), context.scope(), false)?;
-            let input = (self.into)(&state, &context);
+            // What was sent is for `into` to read.
+            let input = ((self.into)(&state, &context), None);
             let end = Box::pin(drive(&self.graph, at, input, &context)).await?;
             let mut output = NodeOutput::of((self.back)(&end.state));
             output.goto = end.parent;
@@ -159,14 +163,17 @@ pub(crate) enum Driven<C: GraphState> {
     Asks(Vec<Ask>),
 }
 
+/// What a child begins with: its input, and what its first tasks are sent.
+type Begin<'a, U> = (U, Option<&'a Value>);
+
 /// Drives a child on the chain of a task, from where it stood, until it is done.
 async fn drive<C: GraphState>(
     graph: &Graph<C>,
     at: Position<C>,
-    input: C::Update,
+    begin: Begin<'_, C::Update>,
     context: &TaskContext,
 ) -> Result<GraphEnd<C>, NodeError> {
-    match drive_from(graph, context.scope(), at, input).await? {
+    match drive_from(graph, context.scope(), at, begin).await? {
         Driven::Done(end) => Ok(end),
         Driven::Asks(asks) => match context.suspend(asks).await {},
     }
@@ -180,21 +187,21 @@ pub(crate) async fn drive_on<C: GraphState>(
     input: C::Update,
 ) -> Result<Driven<C>, NodeError> {
     let at = Position::on(graph.empty_state(), scope, false)?;
-    drive_from(graph, scope, at, input).await
+    drive_from(graph, scope, at, (input, None)).await
 }
 
 async fn drive_from<C: GraphState>(
     graph: &Graph<C>,
     scope: &Scope,
     at: Position<C>,
-    input: C::Update,
+    (input, argument): Begin<'_, C::Update>,
 ) -> Result<Driven<C>, NodeError> {
     if scope.namespace().depth() > MAX_DEPTH {
         return Err(too_deep());
     }
     graph.check_fits(&at.pending)?;
     let at = if at.checkpoint == 0 {
-        let opened = Box::pin(graph.open(scope, at, input, scope.write())).await;
+        let opened = Box::pin(graph.open_sent(scope, at, input, argument, scope.write())).await;
         opened.map_err(not_opened)?
     } else {
         at

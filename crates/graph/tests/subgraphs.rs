@@ -490,3 +490,107 @@ async fn what_a_child_replaces_is_replaced_and_what_it_folds_is_folded() {
     let state = end.state.to_json();
     assert_eq!((&state["sum"], &state["worn"]), (&json!(5), &json!("abc")));
 }
+
+/// A graph that squares what it was sent, after a question, and says then what it was
+/// sent in its second step.
+fn squaring() -> Graph {
+    builder("squaring")
+        .function("square", |_, context: TaskContext| async move {
+            let number: u64 = context.argument()?;
+            if number == 4 {
+                context.ask("four?").await?;
+            }
+            Ok(NodeOutput::new().write("seen", Update::Value(json!(number * number))))
+        })
+        .function("later", |_, context: TaskContext| async move {
+            let argument = context.argument_json().cloned();
+            Ok(NodeOutput::new().write("seen", Update::Value(json!(argument))))
+        })
+        .start(["square"])
+        .sequence(["square", "later", END])
+        .compile()
+        .unwrap()
+}
+
+/// Sends 3 and 4 to `child`.
+fn sending(child: Graph) -> Graph {
+    builder("parent")
+        .function("plan", |_, _| async {
+            Ok(NodeOutput::new().send_each("sub", [3, 4]))
+        })
+        .subgraph("sub", child)
+        .start(["plan"])
+        .commands("plan", ["sub"])
+        .finish("sub")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn what_is_sent_to_a_child_on_the_same_state_reaches_its_first_step() {
+    let between = builder("between")
+        .subgraph("inner", squaring())
+        .start(["inner"])
+        .finish("inner")
+        .compile()
+        .unwrap();
+    for (child, id) in [
+        (squaring(), "sub:2.1/square:1.0/1"),
+        (between, "sub:2.1/inner:1.0/square:1.0/1"),
+    ] {
+        let (bench, graph) = (Bench::new(), sending(child));
+        let asked = asks(&bench.attempt(&graph).await.unwrap());
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].id.as_str(), id);
+        bench.answer(&asked[0].id, json!("yes")).await;
+        let end = bench.attempt(&graph).await.unwrap();
+        assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+        let wanted = [json!(9), Value::Null, json!(16), Value::Null];
+        assert_eq!(
+            seen(&end.state),
+            wanted,
+            "its second step has nothing of it"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_only_an_edge_leads_to_is_sent_nothing() {
+    let graph = builder("parent")
+        .subgraph("sub", squaring())
+        .start(["sub"])
+        .finish("sub")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert!(failure(&end).ends_with("nothing was sent to the node"));
+}
+
+#[tokio::test]
+async fn a_child_sends_the_graph_around_it_only_where_its_node_may_go() {
+    let child = builder("inner")
+        .function("leave", |_, _| async {
+            Ok(NodeOutput::new()
+                .write("seen", Update::Value(json!("leave")))
+                .goto_parent("c"))
+        })
+        .start(["leave"])
+        .finish("leave")
+        .compile()
+        .unwrap();
+    let graph = builder("outer")
+        .subgraph("sub", child)
+        .node("a", noting("a", &World::new()))
+        .node("c", noting("c", &World::new()))
+        .start(["sub", "c"])
+        .commands("sub", ["a"])
+        .finish("a")
+        .finish("c")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    let failure = failure(&end);
+    assert!(failure.starts_with("sub RAG0815: "), "{failure}");
+    assert!(failure.contains("`c`"), "{failure}");
+    assert!(seen(&end.state).is_empty(), "nothing of the child's");
+}

@@ -31,7 +31,7 @@ use crate::{
     host::{SystemClock, UuidIds},
     ledger,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
-    runs::{Runtime, Watch},
+    runs::{RunError, Runtime, Watch, refuse_limits},
     view::{Phase, ThreadView},
 };
 
@@ -262,7 +262,9 @@ impl GraphRunner {
     ///
     /// # Errors
     /// [`GraphRunError::Stands`] if the run was completed or given up,
-    /// [`GraphRunError::Waits`] and [`GraphRunError::Unfinished`] if it is not over.
+    /// [`GraphRunError::Waits`] and [`GraphRunError::Unfinished`] if it is not over;
+    /// [`RunError::RecursionLimit`] or [`Halt::Budget`] if it would stop at a limit
+    /// before its first step.
     pub async fn retry<S: GraphState>(
         &self,
         graph: &Graph<S>,
@@ -270,14 +272,27 @@ impl GraphRunner {
     ) -> Result<GraphRun<S>, GraphRunError> {
         let thread = ThreadId::new(thread)?;
         self.runtime.wait_until_free(&thread).await?;
-        refuse_success(&self.known(&thread).await?)?;
+        self.check_retry(graph, &self.known(&thread).await?)?;
         let claim = self.runtime.claim(&thread).await?;
         let view = self.known(&thread).await?;
-        refuse_success(&view)?;
-        graph.restore(&self.reader(&view))?;
+        self.check_retry(graph, &view)?;
         let none = Answers::default();
         self.go_on(graph, &view, &claim, &none, self.limits, true)
             .await
+    }
+
+    fn check_retry<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        view: &ThreadView,
+    ) -> Result<(), GraphRunError> {
+        refuse_success(view)?;
+        let at = graph.restore(&self.reader(view))?;
+        let limit = graph.recursion_limit();
+        match refuse_limits(view, at.step, limit, self.limits) {
+            Err(RunError::Halt(halt)) => Err(halt.into()),
+            checked => Ok(checked?),
+        }
     }
 
     /// What a resume with `decisions` does.

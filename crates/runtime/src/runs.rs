@@ -28,6 +28,7 @@ use rustagents_graph::{
 use serde_json::Value;
 
 pub use retry::Retry;
+pub(crate) use retry::refuse_limits;
 pub use update::{StateEdit, UpdateState, Updated};
 
 use crate::{

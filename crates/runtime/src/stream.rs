@@ -112,7 +112,8 @@ pub enum TaskDid {
     Fail(String),
     /// A try failed, and another one follows.
     Retry(String),
-    /// It waits for people; the ids of its questions.
+    /// It waits for people; the ids of its questions. None where a graph inside it
+    /// waits, whose task tells of them: each question is told once in an attempt.
     Suspend(Vec<String>),
 }
 

@@ -1,7 +1,10 @@
 //! Graphs of one's own on a journal.
 
 mod change;
+mod children;
+mod drain;
 mod inside;
+mod watched;
 
 use std::{
     collections::BTreeMap,
@@ -328,6 +331,16 @@ async fn unknown_threads_and_names_are_refused() {
         code(runner.history("t", 9).await.map(drop)).await,
         "RAG0401"
     );
+    let edit = rustagents_graph::Edit::new(Desk::update());
+    for call in [
+        runner.update(&graph, "t", [edit]).await.map(drop),
+        runner.rewind(&graph, "t", 1).await.map(drop),
+        runner.retry(&graph, "t").await.map(drop),
+        runner.cancel("t").await,
+        runner.state_at(&graph, "t", 1).await.map(drop),
+    ] {
+        assert_eq!(code(call).await, "RAG0401");
+    }
     let run = runner.run(&graph, "a@b", Desk::update()).await;
     assert_eq!(code(run.map(drop)).await, "RAG0410");
 }

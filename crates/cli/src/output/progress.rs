@@ -79,7 +79,7 @@ impl Progress {
             Event::NodeSuspended { task, asks, .. } => {
                 self.end(task);
                 let lines = asks.iter().map(waiting).collect::<Vec<_>>();
-                Some(lines.join("\n"))
+                (!lines.is_empty()).then(|| lines.join("\n"))
             }
             Event::Agent { task, event } => self.agent(task, event),
             _ => None,

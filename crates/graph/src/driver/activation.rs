@@ -24,6 +24,10 @@ use crate::{
     task::{TaskEnd, TaskFuture},
 };
 
+/// What the ids of the questions before and after a task end with.
+const BEFORE: &str = "before";
+const AFTER: &str = "after";
+
 /// A task of the step, with its node.
 pub(super) struct Activation<'t, S: GraphState> {
     /// Its place in the step.
@@ -304,17 +308,33 @@ impl<S: GraphState> Driver<'_, S> {
     /// The question before a task, where it is to be asked and nobody has answered.
     fn ask_before(&self, node: &CompiledNode<S>, task: &Task) -> Option<Ask> {
         node.spec.asks.before.then_some(())?;
-        self.unanswered(task, "before", format!("run `{}`?", task.node))
+        self.unanswered(task, BEFORE, format!("run `{}`?", task.node))
     }
 
     /// The question after a task, where nobody has answered it.
     pub(super) fn question_after(&self, task: &Task) -> Option<Ask> {
-        self.unanswered(task, "after", format!("go on after `{}`?", task.node))
+        self.unanswered(task, AFTER, format!("go on after `{}`?", task.node))
+    }
+
+    /// Those of a task's questions that nobody was told of yet: a graph inside tells
+    /// of its own.
+    pub(super) fn untold(&self, node: &CompiledNode<S>, task: &Task, asks: &[Ask]) -> Vec<Ask> {
+        if node.node.graph().is_none() {
+            return asks.to_vec();
+        }
+        let before = self.question_id(task, BEFORE);
+        let mut own = asks.to_vec();
+        own.retain(|ask| ask.id == before);
+        own
+    }
+
+    fn question_id(&self, task: &Task, when: &str) -> AskId {
+        let namespace = self.scope.namespace().child(&task.task);
+        AskId::from(format_args!("{namespace}/{when}"))
     }
 
     fn unanswered(&self, task: &Task, when: &str, prompt: String) -> Option<Ask> {
-        let namespace = self.scope.namespace().child(&task.task);
-        let id = AskId::from(format_args!("{namespace}/{when}"));
+        let id = self.question_id(task, when);
         if self.scope.fact(&Ask::answer_key(&id)).is_some() {
             return None;
         }

@@ -294,14 +294,14 @@ impl<'g, S: GraphState> Driver<'g, S> {
     /// Takes the end of a task.
     fn take(&self, step: &mut Superstep<'g, S>, at: &Position<S>, ended: Activated<'_, S>) {
         let Activated { what, took, end } = ended;
-        let Activation { index, task, .. } = what;
+        let Activation { index, task, node } = what;
         let taken = match end {
             TaskEnd::Done(output) => self.done(step, at, took, &what, output),
             TaskEnd::Suspended(asks) => {
                 self.scope.emit(|| Event::NodeSuspended {
                     node: task.node.clone(),
                     task: self.told(task),
-                    asks: asks.clone(),
+                    asks: self.untold(node, task, &asks),
                 });
                 step.asked(index, asks);
                 Ok(())

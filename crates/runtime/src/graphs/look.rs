@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustagents_agent::error::RecordedError;
 use rustagents_core::{
     ask::Ask,
     ids::{Branch, Namespace, NodeName, RunId, TaskId, ThreadId},
@@ -32,6 +33,11 @@ pub struct GraphView<S: GraphState> {
     /// How the run ended, or that it waits; `None` if it did not end, and a resume
     /// goes on with it, unless somebody drives it now.
     pub status: Option<Status>,
+    /// What went wrong, where the run is over for that: the code, and the message with
+    /// its node.
+    pub error: Option<RecordedError>,
+    /// What to do about it.
+    pub hint: Option<String>,
     /// The committed state. The recorded writes of finished tasks are not in it
     /// before their step is done.
     pub state: Arc<S>,
@@ -196,6 +202,10 @@ impl GraphRunner {
 
 /// What `view` says, at `at`.
 pub(super) fn seen<S: GraphState>(view: &ThreadView, at: &Position<S>) -> GraphView<S> {
+    let closed = match &view.phase {
+        Phase::Closed(closed) => Some(closed),
+        Phase::Suspended | Phase::Open => None,
+    };
     GraphView {
         thread: view.thread.clone(),
         run: view.run.clone(),
@@ -204,6 +214,8 @@ pub(super) fn seen<S: GraphState>(view: &ThreadView, at: &Position<S>) -> GraphV
             Phase::Suspended => Some(Status::Suspended),
             Phase::Open => None,
         },
+        error: closed.and_then(|closed| closed.error.clone()),
+        hint: closed.and_then(|closed| closed.hint.clone()),
         state: Arc::clone(&at.state),
         checkpoint: at.checkpoint,
         steps: at.step,

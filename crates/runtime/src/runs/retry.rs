@@ -1,7 +1,9 @@
 //! Going on with a run that ended without success.
 
+use std::time::Duration;
+
 use rustagents_core::{
-    budget::{BudgetExceeded, Limits, Resource},
+    budget::{Budget, Limits, Resource},
     ids::ThreadId,
     scope::Halt,
 };
@@ -67,18 +69,31 @@ impl Runtime {
     ) -> Result<(), RunError> {
         refuse_success(view)?;
         let at = self.check_compatible(program, view, watch)?;
-        let limit = program.graph().recursion_limit();
-        if at.step >= limit {
-            return Err(RunError::RecursionLimit { limit });
-        }
-        let spent = ledger::spent(view.log(), &view.run)?;
-        let limit = retry.limits.steps;
-        if spent.steps >= limit {
-            let resource = Resource::Steps;
-            return Err(Halt::Budget(BudgetExceeded { resource, limit }).into());
-        }
-        Ok(())
+        refuse_limits(
+            view,
+            at.step,
+            program.graph().recursion_limit(),
+            retry.limits,
+        )
     }
+}
+
+/// Refuses what would stop at a limit before its first step: the first step of
+/// another attempt is taken whatever the limits are.
+pub(crate) fn refuse_limits(
+    view: &ThreadView,
+    step: u64,
+    recursion_limit: u64,
+    limits: Limits,
+) -> Result<(), RunError> {
+    if step >= recursion_limit {
+        let limit = recursion_limit;
+        return Err(RunError::RecursionLimit { limit });
+    }
+    let budget = Budget::resumed(limits, ledger::spent(view.log(), &view.run)?);
+    let time = budget.time_left(Duration::ZERO).map(drop);
+    let step = || budget.take(Resource::Steps);
+    Ok(time.and_then(|()| step()).map_err(Halt::Budget)?)
 }
 
 /// Refuses what has nothing to be tried again.

@@ -319,3 +319,145 @@ async fn a_runtime_gives_up_no_run_with_a_step_in_doubt() {
     );
     assert_eq!(bench.records().await, before);
 }
+
+/// A loop without an end, which may take `limit` steps.
+fn looping(world: &World, limit: u64) -> Graph<Desk> {
+    let world = world.clone();
+    GraphBuilder::<Desk>::typed("g")
+        .function("again", move |_, _| {
+            world.change("again");
+            async { note("again") }
+        })
+        .start(["again"])
+        .edge("again", "again")
+        .recursion_limit(limit)
+        .compile()
+        .unwrap()
+}
+
+fn steps(steps: u64) -> rustagents_core::budget::Limits {
+    rustagents_core::budget::Limits {
+        steps,
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn a_recursion_limit_that_still_holds_refuses_a_retry_and_a_higher_one_goes_on() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let three = looping(&bench.world, 3);
+    let run = runner.run(&three, "t", Desk::update()).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::RecursionLimit { limit: 3 }));
+    for graph in [&three, &looping(&bench.world, 2)] {
+        let error = bench.refuses("RAG0702", runner.retry(graph, "t")).await;
+        assert_eq!(
+            error.hint().as_deref(),
+            Some("raise `recursion_limit`, or give the loop an end")
+        );
+    }
+    assert_eq!(bench.world.changes().len(), 3);
+    let five = looping(&bench.world, 5);
+    let run = runner.retry(&five, "t").await.unwrap();
+    assert!(matches!(run.outcome, Outcome::RecursionLimit { limit: 5 }));
+    assert_eq!((run.steps, bench.world.changes().len()), (5, 5));
+    bench.refuses("RAG0702", runner.retry(&five, "t")).await;
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_limit_of_steps_that_still_holds_refuses_a_retry_and_a_higher_one_goes_on() {
+    let bench = Bench::new();
+    let graph = looping(&bench.world, 9);
+    let runner = |limit| bench.runner().limited(steps(limit));
+    let run = runner(2).run(&graph, "t", Desk::update()).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Budget(_)));
+    for limit in [2, 1] {
+        let runner = runner(limit);
+        let error = bench.refuses("RAG0701", runner.retry(&graph, "t")).await;
+        assert!(matches!(error, GraphRunError::Halt(Halt::Budget(_))));
+        assert!(error.hint().is_some());
+    }
+    assert_eq!(bench.world.changes().len(), 2);
+    let run = runner(4).retry(&graph, "t").await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Budget(_)));
+    assert_eq!((run.steps, bench.world.changes().len()), (4, 4));
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_run_that_went_back_counts_its_steps_anew() {
+    let bench = Bench::new();
+    let tight = |limit| bench.runner().limited(steps(limit));
+    // Once the recursion limit ends it, and once the limit of steps.
+    for (thread, limit, budget) in [("t", 3, 50), ("u", 50, 3)] {
+        let graph = looping(&bench.world, limit);
+        let runner = tight(budget);
+        let run = runner.run(&graph, thread, Desk::update()).await.unwrap();
+        assert_eq!((run.checkpoint, run.steps), (4, 3));
+        let view = runner.rewind(&graph, thread, 3).await.unwrap();
+        assert_eq!((view.state.notes.len(), view.steps), (2, 0));
+        assert_eq!(view.next[0].as_str(), "again");
+        let run = runner.resume(&graph, thread, ()).await.unwrap();
+        assert!(!matches!(run.outcome, Outcome::Completed));
+        assert_eq!((run.state.notes.len(), run.steps), (5, 3));
+        assert_eq!(run.visited.len(), 3);
+    }
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn who_looks_later_is_told_why_a_run_failed_and_what_to_do() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let broken = AtomicUsize::new(1);
+    let graph = GraphBuilder::<Desk>::typed("g")
+        .function("pick", move |_, _| {
+            let fails = broken.swap(0, Ordering::SeqCst) > 0;
+            async move {
+                if !fails {
+                    return note("picked");
+                }
+                Err(NodeError::Failed(rustagents_graph::NodeFailure {
+                    code: rustagents_core::code::Code::NodeTimeout,
+                    class: rustagents_core::code::Class::Retryable,
+                    message: "nobody was there".into(),
+                    hint: Some("come in the morning".into()),
+                }))
+            }
+        })
+        .start(["pick"])
+        .finish("pick")
+        .compile()
+        .unwrap();
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let view = runner.state(&graph, "t").await.unwrap();
+    assert_eq!(view.status, Some(Status::Failed));
+    let error = view.error.unwrap();
+    assert_eq!(
+        (error.code.as_str(), error.message.as_str()),
+        ("RAG0816", "node `pick`: nobody was there")
+    );
+    assert_eq!(view.hint.as_deref(), Some("come in the morning"));
+    let checkpoints = view.checkpoint;
+    // An update leaves it as it is, and a retry that helps takes it away.
+    let edit = Edit::new(Desk::update().topic("chairs"));
+    let view = runner.update(&graph, "t", [edit]).await.unwrap();
+    assert!(view.error.is_some() && view.hint.is_some());
+    assert_eq!(view.checkpoint, checkpoints + 1);
+    runner.retry(&graph, "t").await.unwrap();
+    let view = runner.state(&graph, "t").await.unwrap();
+    assert_eq!(view.status, Some(Status::Completed));
+    assert_eq!((view.error, view.hint), (None, None));
+}
+
+#[tokio::test]
+async fn who_looks_later_is_told_of_a_limit_too() {
+    let bench = Bench::new();
+    let graph = looping(&bench.world, 2);
+    let runner = bench.runner();
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let view = runner.state(&graph, "t").await.unwrap();
+    assert_eq!(view.error.unwrap().code, "RAG0702");
+    assert!(view.hint.unwrap().contains("recursion_limit"));
+}

@@ -123,3 +123,32 @@ async fn steps_of_a_graph_inside_do_not_count_towards_the_budget_after_a_resume(
     assert_eq!(run.steps, 2);
     bench.is_whole().await;
 }
+
+#[tokio::test]
+async fn time_that_is_used_up_refuses_a_retry_and_more_of_it_goes_on() {
+    let bench = Bench::new();
+    let clock = bench.clock.clone();
+    let graph = GraphBuilder::<Desk>::typed("g")
+        .function("slow", move |_, _| {
+            clock.advance(Duration::from_mins(2));
+            async { note("slow") }
+        })
+        .function("last", |_, _| async { note("last") })
+        .start(["slow"])
+        .sequence(["slow", "last", END])
+        .compile()
+        .unwrap();
+    let driven = |minutes| {
+        bench.runner().limited(Limits {
+            driven: Duration::from_mins(minutes),
+            ..Limits::default()
+        })
+    };
+    let short = driven(1);
+    let run = short.run(&graph, "t", Desk::update()).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Budget(_)));
+    bench.refuses("RAG0701", short.retry(&graph, "t")).await;
+    let run = driven(9).retry(&graph, "t").await.unwrap();
+    assert_eq!(run.state.notes, ["slow", "last"]);
+    bench.is_whole().await;
+}
