@@ -127,6 +127,7 @@ fn storms_strike_in_every_way() {
         ("failed: chaos", 100),
         ("panicked", 10),
         ("took more than", 3),
+        ("was idle for", 3),
         ("failed: always", 20),
         ("waits", 100),
     ] {

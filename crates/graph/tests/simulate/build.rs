@@ -11,8 +11,8 @@ use rustagents_graph::{
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Act, LOOPS, NodePlan, Plan, Policy, Script, Way, Work},
-    world::{CHAOS, World},
+    plan::{Act, LOOPS, NodePlan, Plan, Policy, Script, Timed, Way, Work},
+    world::{CHAOS, UNKEPT, World},
 };
 
 /// How often a write to the channel for snapshots is repeated.
@@ -22,11 +22,20 @@ const BULK: usize = 20_000;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 pub(super) fn graph(plan: &Plan, world: &Arc<World>) -> Graph {
-    let mut builder = channels(GraphBuilder::new(&plan.name))
+    let builder = plan
+        .caches()
+        .fold(GraphBuilder::new(&plan.name), |builder, name| {
+            builder.channel(name.clone(), Reducer::Untracked)
+        });
+    let mut builder = channels(builder)
         .start(plan.start.clone())
         .group("few", plan.group)
         .max_concurrency(plan.concurrency)
         .recursion_limit(60);
+    if !plan.choice.is_empty() {
+        let choose = |state: &State| hash(&view(state)) % 2;
+        builder = builder.start_branch(choose, (0..).zip(&plan.choice));
+    }
     for node in &plan.nodes {
         builder = with_node(builder, node, world);
         builder = with_way(builder, plan, node).spec(&node.name, spec(&node.policy));
@@ -136,8 +145,12 @@ fn spec(policy: &Policy) -> NodeSpec {
     if let Some(tries) = policy.tries {
         spec = spec.retry(RetryPolicy::new().tries(tries));
     }
-    if policy.timed {
-        spec = spec.timeout(Timeout::run(PATIENCE));
+    if let Some(timed) = policy.timed {
+        spec = spec.timeout(match timed {
+            Timed::Run => Timeout::run(PATIENCE),
+            Timed::Idle => Timeout::idle(PATIENCE),
+            Timed::Both => Timeout::run(2 * PATIENCE).and(Timeout::idle(PATIENCE)),
+        });
     }
     if let Some(handler) = &policy.on_error {
         spec = spec.on_error(handler.as_str());
@@ -157,10 +170,13 @@ fn spec(policy: &Policy) -> NodeSpec {
     spec
 }
 
-/// The state without what may differ between two runs, the ids of messages, and
-/// without most of what is large.
+/// The state without what may differ between two runs, the ids of messages and what
+/// no record keeps, and without most of what is large.
 pub(super) fn view(state: &State) -> Value {
     let mut view = state.to_json();
+    if let Some(channels) = view.as_object_mut() {
+        channels.retain(|name, _| !name.starts_with("cache-"));
+    }
     let texts = state.messages("messages").iter();
     view["messages"] = texts.map(|message| message.text()).collect();
     let bulk = view["bulk"].as_str().and_then(|bulk| bulk.get(..9));
@@ -233,6 +249,11 @@ impl Worker {
         let name = format!("s{place}");
         Ok(match act {
             Act::Wait => {
+                self.world.wait().await;
+                Value::Null
+            }
+            Act::Beat => {
+                context.heartbeat();
                 self.world.wait().await;
                 Value::Null
             }
@@ -333,6 +354,9 @@ impl Worker {
 
     fn output(&self, script: &Script, seen: u64) -> NodeOutput {
         let mut output = NodeOutput::new();
+        if let Some(cache) = &script.cache {
+            output = output.write(cache.clone(), Update::Value(json!(UNKEPT)));
+        }
         for (place, channel) in script.writes.iter().enumerate() {
             let value = seen >> place;
             output = match *channel {

@@ -20,6 +20,9 @@ use super::plan::{NodePlan, Work};
 /// How a failure is marked that the simulation made.
 pub(super) const CHAOS: &str = "chaos";
 
+/// What stands in channels that no record keeps.
+pub(super) const UNKEPT: &str = "for nobody's records";
+
 /// Shared by all attempts at a run.
 pub(super) struct World {
     pub(super) clock: VirtualClock,
@@ -70,6 +73,10 @@ impl Ledger {
     }
 
     fn entry(&mut self, entry: &Entry) {
+        if entry.body.contains(UNKEPT) {
+            let what = format!("a {} has what no record keeps", entry.kind.name);
+            self.violations.push(what);
+        }
         if entry.kind == kind::CHECKPOINT {
             let checkpoint: Checkpoint = serde_json::from_str(&entry.body).unwrap();
             let path = |task| entry.chain.namespace.child(task).to_string();
