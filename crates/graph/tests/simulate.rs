@@ -124,6 +124,8 @@ fn storms_strike_in_every_way() {
         ("stopped at a boundary", 10),
         ("doubt/1 with Done", 10),
         ("doubt/1 with Repeat", 10),
+        ("doubt/1 with NotDone", 10),
+        ("is made anew", 10),
         ("failed: chaos", 100),
         ("panicked", 10),
         ("took more than", 3),

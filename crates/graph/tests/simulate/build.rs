@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{future::try_join_all, join};
-use rustagents_core::message::Message;
+use rustagents_core::{code::Code, message::Message};
 use rustagents_graph::{
     END, Graph, GraphBuilder, GraphState, NodeError, NodeOutput, NodeSpec, Reducer, RetryPolicy,
     State, StepOptions, TaskContext, Timeout, Update, Writes,
@@ -311,15 +311,27 @@ impl Worker {
         self.context.step_keyed(name, key, work).await
     }
 
+    /// Pays once, and anew where a person says that it did not happen.
     async fn once(&self, name: &str, key: Option<u64>) -> Result<u64, NodeError> {
         let key_part = key.map(|key| format!(":{key}")).unwrap_or_default();
-        let step = format!("{}/{name}{key_part}#1", self.path);
+        let payment = format!("{}/{name}{key_part}", self.path);
+        loop {
+            match self.pay(name, key, &payment).await {
+                Err(NodeError::Failed(failure)) if failure.code == Code::StepNotExecuted => {
+                    self.world.note(format!("{payment} is made anew"));
+                }
+                paid => return paid,
+            }
+        }
+    }
+
+    async fn pay(&self, name: &str, key: Option<u64>, payment: &str) -> Result<u64, NodeError> {
+        let step = payment.to_owned();
         let (world, node, path) = (
             Arc::clone(&self.world),
             Arc::clone(&self.node),
             self.path.clone(),
         );
-        let given = step.clone();
         let mut options = StepOptions::new(name).once();
         if let Some(key) = key {
             options = options.key(key);
@@ -338,7 +350,7 @@ impl Worker {
             Ok(hash(&json!(step)))
         };
         let paid = self.context.step_with(options, work).await?;
-        self.world.given(&given);
+        self.world.given(payment);
         Ok(paid)
     }
 

@@ -199,19 +199,24 @@ impl World {
         self.held().ledger.excuse(step, "came in doubt");
     }
 
-    /// Whether `step` was paid, as a person finds out who then says so.
-    pub(super) fn look_up(&self, step: &str) -> bool {
+    /// Whether a payment was made, as a person finds out who then says so.
+    pub(super) fn look_up(&self, payment: &str) -> bool {
         let ledger = &mut self.held().ledger;
-        ledger.told.insert(step.to_owned());
-        ledger.payments.contains_key(step)
+        let is_paid = ledger.payments.contains_key(payment);
+        if is_paid {
+            ledger.told.insert(payment.to_owned());
+        }
+        is_paid
     }
 
     /// A node was given the result of a payment.
-    pub(super) fn given(&self, step: &str) {
+    pub(super) fn given(&self, payment: &str) {
         let ledger = &mut self.held().ledger;
-        let is_recorded = ledger.results.contains(&format!("step/{step}/result"));
-        if !is_recorded && !ledger.told.contains(step) {
-            let what = format!("the result of {step} is used and not on record");
+        let steps = format!("step/{payment}#");
+        let mut results = ledger.results.range(steps.clone()..);
+        let is_recorded = results.next().is_some_and(|key| key.starts_with(&steps));
+        if !is_recorded && !ledger.told.contains(payment) {
+            let what = format!("the result of {payment} is used and not on record");
             ledger.violations.push(what);
         }
     }
