@@ -126,6 +126,8 @@ fn storms_strike_in_every_way() {
         ("doubt/1 with Repeat", 10),
         ("doubt/1 with NotDone", 10),
         ("is made anew", 10),
+        ("nobody answered", 10),
+        ("too late for", 2),
         ("failed: chaos", 100),
         ("panicked", 10),
         ("took more than", 3),

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use futures::{future::try_join_all, join};
 use rustagents_core::{code::Code, message::Message};
 use rustagents_graph::{
-    END, Graph, GraphBuilder, GraphState, NodeError, NodeOutput, NodeSpec, Reducer, RetryPolicy,
-    State, StepOptions, TaskContext, Timeout, Update, Writes,
+    Asked, END, Graph, GraphBuilder, GraphState, NodeError, NodeOutput, NodeSpec, Reducer,
+    RetryPolicy, State, StepOptions, TaskContext, Timeout, Update, Writes,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ use super::{
 
 /// How often a write to the channel for snapshots is repeated.
 const BULK: usize = 20_000;
+
+/// How long an answer counts as in time, where that is bounded.
+const TIME_TO_ANSWER: Duration = Duration::from_millis(40);
 
 /// How long a try of a timed node may take.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -279,6 +282,15 @@ impl Worker {
                 let first = context.ask(format!("{name}?")).await?;
                 self.world.wait().await;
                 json!([first, context.ask(format!("{name}??")).await?])
+            }
+            Act::AskUntil => {
+                let asked = context.ask_until(&name, TIME_TO_ANSWER).await?;
+                let question = format!("{}/{name}", self.path);
+                match asked {
+                    Asked::Answered(_) => self.world.got_answer(&question),
+                    Asked::Expired => self.world.got_none(&question),
+                }
+                Value::Null
             }
             Act::OnceWhileAsking => {
                 let (paid, answer) = join!(self.once(&name, None), context.ask(&name));

@@ -65,6 +65,8 @@ pub(super) enum Act {
     Spawned,
     Ask,
     AskTwice,
+    /// A question that expires, and what follows is the same either way.
+    AskUntil,
     /// A payment in flight while the node asks.
     OnceWhileAsking,
 }
@@ -459,7 +461,7 @@ impl Generator<'_> {
 
     fn act(&mut self) -> Act {
         let some = 1 + self.dice.below(3);
-        match self.dice.below(24) {
+        match self.dice.below(26) {
             0..6 => Act::Wait,
             6..8 => Act::Beat,
             8..11 => Act::Step,
@@ -470,6 +472,7 @@ impl Generator<'_> {
             19..21 => Act::Spawned,
             21 => Act::Ask,
             22 => Act::AskTwice,
+            23 | 24 => Act::AskUntil,
             _ => Act::OnceWhileAsking,
         }
     }

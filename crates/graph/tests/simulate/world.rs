@@ -49,6 +49,12 @@ pub(super) struct Ledger {
     results: BTreeSet<String>,
     /// The payments of which a person told the result.
     told: BTreeSet<String>,
+    /// The questions with a time that were answered, as the journal took it.
+    answered: BTreeSet<String>,
+    /// Those of which the journal said that it was too late.
+    expired: BTreeSet<String>,
+    /// Those of which a node was told so.
+    given_up: BTreeSet<String>,
     /// The tasks of which a try failed.
     failed: BTreeSet<String>,
     /// A process or its journal died.
@@ -207,6 +213,40 @@ impl World {
             ledger.told.insert(payment.to_owned());
         }
         is_paid
+    }
+
+    /// The journal took an answer to a question that has a time, or said that it has
+    /// expired.
+    pub(super) fn replied(&self, question: String, in_time: bool) {
+        let ledger = &mut self.held().ledger;
+        let replies = if in_time {
+            &mut ledger.answered
+        } else {
+            ledger.trace.push(format!("too late for {question}"));
+            &mut ledger.expired
+        };
+        replies.insert(question);
+    }
+
+    /// A node was given an answer to a question that has a time.
+    pub(super) fn got_answer(&self, question: &str) {
+        let ledger = &mut self.held().ledger;
+        let told_otherwise = ledger.given_up.contains(question) && !ledger.struck;
+        if ledger.expired.contains(question) || told_otherwise {
+            let what = format!("{question} has expired, and was answered all the same");
+            ledger.violations.push(what);
+        }
+    }
+
+    /// A node was told that nobody answered a question in time.
+    pub(super) fn got_none(&self, question: &str) {
+        let ledger = &mut self.held().ledger;
+        ledger.trace.push(format!("nobody answered {question}"));
+        ledger.given_up.insert(question.to_owned());
+        if ledger.answered.contains(question) {
+            let what = format!("{question} was answered, and its node was told otherwise");
+            ledger.violations.push(what);
+        }
     }
 
     /// A node was given the result of a payment.
