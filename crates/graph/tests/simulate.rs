@@ -20,7 +20,7 @@ use self::{
 };
 
 /// How many seeds are run.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 1_800;
 
 /// On how many threads; each run is on one.
 const THREADS: usize = 2;
