@@ -44,7 +44,7 @@ use rustagents_core::{
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use self::error::StepError;
-pub(crate) use self::work::{Running, Work};
+pub(crate) use self::work::{Asked, Running, Work};
 use self::{
     name::{StepId, StepName},
     plan::Plan,

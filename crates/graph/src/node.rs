@@ -16,7 +16,7 @@ use rustagents_core::{
     ask::Ask,
     code::{Class, Code},
     event::Event,
-    ids::{NodeName, TaskId},
+    ids::{AskId, NodeName, TaskId},
     scope::{Halt, Scope},
 };
 use serde::de::DeserializeOwned;
@@ -239,6 +239,8 @@ pub(crate) struct Held {
     pub(crate) asked: u32,
     /// The questions that nobody has answered.
     pub(crate) pending: Vec<Ask>,
+    /// Those among them that a graph inside has told of.
+    pub(crate) told: Vec<AskId>,
     /// Its steps; most tasks have none.
     pub(crate) work: Option<Box<Work>>,
 }
@@ -323,6 +325,13 @@ impl TaskContext {
     pub async fn suspend(&self, asks: Vec<Ask>) -> Infallible {
         self.held().pending.extend(asks);
         std::future::pending().await
+    }
+
+    /// Takes the questions of a graph inside, which were told of there.
+    pub(crate) fn wait_for(&self, asks: Vec<Ask>) {
+        let mut held = self.held();
+        held.told.extend(asks.iter().map(|ask| ask.id.clone()));
+        held.pending.extend(asks);
     }
 
     /// Tells whoever watches the run of something, for once: it is not recorded. It

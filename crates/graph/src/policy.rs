@@ -252,3 +252,28 @@ impl Timeout {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_their_cap_and_there_are_three_tries() {
+        let policy = RetryPolicy::new();
+        let pause = |number| policy.pause_after(number, 500).as_millis();
+        assert_eq!([1, 2, 3, 4].map(pause), [500, 1_000, 2_000, 4_000]);
+        assert_eq!([9, 10, 1_000, u32::MAX].map(pause), [128_000; 4]);
+        for seed in [0, 999] {
+            assert_eq!(policy.pause_after(20, seed).max(policy.cap), policy.cap);
+        }
+        let failed = |class| NodeFailure {
+            code: rustagents_core::code::Code::NodeFailed,
+            message: "no luck".into(),
+            hint: None,
+            class,
+        };
+        let tries = (1..9).filter(|number| policy.goes_on(*number, &failed(Class::Retryable)));
+        assert_eq!(tries.count(), 2, "after the first and the second");
+        assert!(!policy.goes_on(1, &failed(Class::Caller)));
+    }
+}

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use rustagents_core::{
     ask::{Answer, Ask, Subject},
+    encode::json,
     ids::AskId,
-    journal::{JournalError, Record, kind},
-    scope::{Halt, Write},
+    journal::{Author, Batch, Chain, Entry, JournalError, Place, Record, kind},
+    recorder::Durability,
+    scope::Halt,
 };
 use serde_json::Value;
 
@@ -135,15 +137,48 @@ impl TaskContext {
 
     /// Records that nobody answered in time, unless somebody just did.
     async fn expire(&self, id: &AskId) -> Result<Asked, NodeError> {
-        let mut write = Write::new();
-        write.fact(Ask::answer_key(id), kind::ANSWER, &Answer::Expired);
-        match self.scope().append(write).await {
+        match self.record_expiry(id).await {
             Ok(()) => Ok(Asked::Expired),
             Err(JournalError::AlreadyRecorded { existing }) => {
                 Ok(asked(&existing)?.unwrap_or(Asked::Expired))
             }
             Err(error) => Err(self.stopped_by(NodeError::Halt(error.into()))),
         }
+    }
+
+    /// Durable before it is told, whatever the run's durability: people answer from
+    /// outside, and only the journal knows who came first. It does not queue with the
+    /// run's other writes, all of which would be lost with it if somebody did.
+    async fn record_expiry(&self, id: &AskId) -> Result<(), JournalError> {
+        let run = self.scope().run();
+        if run.durability == Durability::None {
+            return Ok(());
+        }
+        self.scope().flush().await?;
+        let body = json(&Answer::Expired, str::to_owned);
+        let expired = Entry {
+            chain: Chain {
+                branch: run.branch.clone(),
+                namespace: self.scope().namespace().clone(),
+            },
+            place: Place::Fact(Ask::answer_key(id)),
+            kind: kind::ANSWER,
+            run: run.run.clone(),
+            attempt: run.attempt,
+            effect: None,
+            digest: None,
+            body: body.map_err(|reason| JournalError::Encode { reason })?,
+        };
+        let batch = Batch {
+            thread: run.thread.clone(),
+            author: Author::Driver(run.epoch),
+            heads: Vec::new(),
+            entries: vec![expired],
+            messages: Vec::new(),
+            contents: Vec::new(),
+            at_ms: run.clock.now_ms(),
+        };
+        run.journal.append(batch).await.map(drop)
     }
 
     async fn wait(

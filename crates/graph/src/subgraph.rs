@@ -175,7 +175,10 @@ async fn drive<C: GraphState>(
 ) -> Result<GraphEnd<C>, NodeError> {
     match drive_from(graph, context.scope(), at, begin).await? {
         Driven::Done(end) => Ok(end),
-        Driven::Asks(asks) => match context.suspend(asks).await {},
+        Driven::Asks(asks) => {
+            context.wait_for(asks);
+            std::future::pending().await
+        }
     }
 }
 

@@ -9,10 +9,10 @@ use std::{
 };
 
 use futures::{FutureExt, future::CatchUnwind};
-use rustagents_core::{BoxFuture, ask::Ask, scope::Halt};
+use rustagents_core::{BoxFuture, scope::Halt};
 
 use crate::{
-    effect::Running,
+    effect::{Asked, Running},
     node::{Node, NodeError, NodeOutput, TaskContext},
     state::GraphState,
 };
@@ -20,7 +20,7 @@ use crate::{
 /// How a task ended.
 pub(crate) enum TaskEnd<S: GraphState> {
     Done(NodeOutput<S>),
-    Suspended(Vec<Ask>),
+    Suspended(Asked),
     Failed(NodeError),
 }
 
@@ -137,7 +137,7 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
         }
         if self.stops {
             return Poll::Ready(match self.context.stopped() {
-                Ok(asks) => TaskEnd::Suspended(asks),
+                Ok(asked) => TaskEnd::Suspended(asked),
                 Err(halt) => TaskEnd::Failed(NodeError::Halt(halt)),
             });
         }

@@ -4,6 +4,7 @@ use futures::FutureExt;
 use rustagents_core::{
     ask::{Answer, Subject},
     journal::kind,
+    recorder::Durability,
     scope::Halt,
 };
 use rustagents_graph::{
@@ -215,28 +216,55 @@ async fn an_answer_that_is_there_counts_however_late_it_came() {
 
 #[tokio::test]
 async fn an_answer_that_comes_while_a_question_expires_wins_or_loses_as_a_whole() {
-    let inner = Arc::new(MemoryJournal::new());
-    let racing = inner.clone();
-    let hooked = HookedJournal::new(inner).before_append(move |batch| {
-        let key = batch.entries.first().map(|entry| entry.place.clone());
-        let inner = racing.clone();
-        async move {
-            let expires = format!("{key:?}").contains("answer/ask:1.0/1");
-            if expires {
-                let value = json!("just in time");
-                let answer = Answer::Value { value };
-                drive::answer(&*inner, Bench::thread(), &"ask:1.0/1".into(), &answer).await?;
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let inner = Arc::new(MemoryJournal::new());
+        let racing = inner.clone();
+        let hooked = HookedJournal::new(inner).before_append(move |batch| {
+            let key = batch.entries.first().map(|entry| entry.place.clone());
+            let inner = racing.clone();
+            async move {
+                let expires = format!("{key:?}").contains("answer/ask:1.0/1");
+                if expires {
+                    let value = json!("just in time");
+                    let answer = Answer::Value { value };
+                    drive::answer(&*inner, Bench::thread(), &"ask:1.0/1".into(), &answer).await?;
+                }
+                Ok(())
             }
-            Ok(())
-        }
-        .boxed()
-    });
-    let (bench, clock) = Bench::on(Arc::new(hooked)).on_a_clock();
-    let graph = hurried();
-    asks(&bench.attempt(&graph).await.unwrap());
-    clock.advance(Duration::from_hours(2));
-    let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
-    assert_eq!(ask.prompt, "\"just in time\"?");
+            .boxed()
+        });
+        let (mut bench, clock) = Bench::on(Arc::new(hooked)).on_a_clock();
+        bench.durability = durability;
+        let graph = hurried();
+        asks(&bench.attempt(&graph).await.unwrap());
+        clock.advance(Duration::from_hours(2));
+        let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+        assert_eq!(ask.prompt, "\"just in time\"?", "{durability:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_was_told_that_nobody_answered_hears_of_no_later_answer() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let (mut bench, clock) = Bench::new().on_a_clock();
+        bench.durability = durability;
+        let outside = bench.clone();
+        let graph = asking(move |context| {
+            let outside = outside.clone();
+            async move {
+                let hour = Duration::from_hours(1);
+                let asked = context.ask_until("soon?", hour).await?;
+                let id = "ask:1.0/1".into();
+                let is_refused = outside.try_answer(&id, json!("late")).await.is_err();
+                Ok(json!([asked == Asked::Expired, is_refused]))
+            }
+        });
+        asks(&bench.attempt(&graph).await.unwrap());
+        clock.advance(Duration::from_hours(2));
+        let end = bench.attempt(&graph).await.unwrap();
+        let told = end.state.value("answer");
+        assert_eq!(told, Some(&json!([true, true])), "{durability:?}");
+    }
 }
 
 #[tokio::test]

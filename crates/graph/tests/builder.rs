@@ -1,5 +1,7 @@
 use rustagents_core::code::Coded;
-use rustagents_graph::{END, GraphBuilder, GraphFault, NodeOutput, Reducer, node_fn};
+use rustagents_graph::{
+    END, GraphBuilder, GraphFault, GraphFaults, NodeOutput, NodeSpec, Reducer, RetryPolicy, node_fn,
+};
 
 fn noop(builder: GraphBuilder, name: &str) -> GraphBuilder {
     builder.node(name, node_fn(|_, _| async { Ok(NodeOutput::new()) }))
@@ -59,4 +61,87 @@ fn a_start_at_the_end_needs_no_node() {
     assert!(GraphBuilder::new("g").start([END]).compile().is_ok());
     let faults = GraphBuilder::new("g").compile().unwrap_err();
     assert_eq!(faults.0, [GraphFault::NoStart]);
+}
+
+/// A graph of one node without a way on.
+fn one() -> GraphBuilder {
+    noop(GraphBuilder::new("g"), "a").start(["a"])
+}
+
+/// What is wrong with a graph, each fault in its own words.
+fn told(builder: GraphBuilder) -> Vec<String> {
+    let GraphFaults(faults) = builder.compile().unwrap_err();
+    faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_way_to_a_node_that_is_not_there_is_told() {
+    let ghost = "`a` leads to `ghost`, which does not exist";
+    for (way, builder) in [
+        ("a route", one().route("a", "x", ["ghost"])),
+        ("a branch", one().branch("a", |_| "x", [("x", "ghost")])),
+        ("commands", one().commands("a", ["ghost"])),
+        ("a join", one().join(["a"], "ghost")),
+        (
+            "a handler",
+            one()
+                .finish("a")
+                .spec("a", NodeSpec::new().on_error("ghost")),
+        ),
+    ] {
+        assert_eq!(told(builder), [ghost], "{way}");
+    }
+    assert_eq!(
+        told(one().finish("a").start(["ghost"])),
+        ["`START` leads to `ghost`, which does not exist"]
+    );
+    assert_eq!(
+        told(
+            one()
+                .finish("a")
+                .defaults(NodeSpec::new().on_error("ghost"))
+        ),
+        ["`the defaults` leads to `ghost`, which does not exist"]
+    );
+}
+
+#[test]
+fn each_fault_of_a_specification_is_told() {
+    let with = |spec| one().finish("a").spec("a", spec);
+    for (builder, expected) in [
+        (
+            with(NodeSpec::new().group("few")),
+            "`a` is in group `few`, which does not exist",
+        ),
+        (
+            with(NodeSpec::new().retry(RetryPolicy::new().tries(0))),
+            "`a` has a retry policy without any try",
+        ),
+        (
+            one()
+                .commands("a", [END])
+                .spec("a", NodeSpec::new().optional()),
+            "`a` is optional, and chooses its way, which nobody would choose after a failure",
+        ),
+        (
+            one()
+                .route("a", "x", [END])
+                .spec("a", NodeSpec::new().optional()),
+            "`a` is optional, and chooses its way, which nobody would choose after a failure",
+        ),
+        (
+            one().finish("a").join([""; 0], "a"),
+            "a join to `a` has no sources",
+        ),
+        (
+            one().finish("a").max_concurrency(0),
+            "the most tasks at the same time are 0",
+        ),
+        (
+            one().finish("a").group("few", 0),
+            "the most tasks at the same time in group `few` are 0",
+        ),
+    ] {
+        assert_eq!(told(builder), [expected]);
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{FutureExt, future::join};
-use rustagents_core::code::Code;
+use rustagents_core::{code::Code, event::Event};
 use rustagents_graph::{
     Graph, GraphBuilder, NodeOutput, Outcome, Reducer, State, TaskContext, Update, Writes, node_fn,
 };
@@ -82,6 +82,19 @@ async fn two_graphs_of_one_node_run_together_and_what_is_done_is_not_done_again(
     assert_eq!(asked.len(), 1);
     assert_eq!(asked[0].id.as_str(), "caller:1.0/asking#1/out:2.0/1");
     assert_eq!(world.changes(), ["in", "in"]);
+    let told = bench.events().into_iter().filter_map(|event| match event {
+        Event::NodeSuspended { task, asks, .. } => Some((task.to_string(), asks.len())),
+        _ => None,
+    });
+    let expected = [
+        ("caller:1.0/asking#1/out:2.0".to_owned(), 1),
+        ("caller:1.0".to_owned(), 0),
+    ];
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        expected,
+        "once, where it is asked"
+    );
     bench.answer(&asked[0].id, json!("yes")).await;
     let end = bench.attempt(&graph).await.unwrap();
     assert_eq!(seen(&end.state), [json!([6, 8])]);

@@ -8,10 +8,16 @@ use std::{
     time::Duration,
 };
 
-use rustagents_core::{budget::Resource, code::Class, event::Event, journal::kind, scope::Halt};
+use rustagents_core::{
+    budget::Resource,
+    code::{Class, Code},
+    event::Event,
+    journal::kind,
+    scope::Halt,
+};
 use rustagents_graph::{
     END, Failure, Graph, GraphBuilder, MemoryCache, NodeError, NodeOutput, NodeSpec, Outcome,
-    Reducer, RetryPolicy, State, TaskContext, Timeout, Update,
+    Reducer, RetryPolicy, State, TaskContext, Timeout, Update, node::NodeFailure,
 };
 use rustagents_store::{
     MemoryJournal,
@@ -92,6 +98,106 @@ async fn tries_are_bounded_and_only_for_what_may_help() {
         .unwrap();
     let end = Bench::new().attempt(&graph).await.unwrap();
     assert_eq!(failure(&end), "a RAG0804: no luck with run 0");
+}
+
+/// How often a node runs that fails with a failure of `class` under `policy`.
+async fn runs_of(class: Class, policy: RetryPolicy) -> usize {
+    let runs: Arc<AtomicUsize> = Arc::default();
+    let counted = Arc::clone(&runs);
+    let graph = builder()
+        .function("a", move |_, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                Err(NodeError::Failed(NodeFailure {
+                    code: Code::NodeFailed,
+                    class,
+                    message: "no luck".into(),
+                    hint: None,
+                }))
+            }
+        })
+        .spec("a", NodeSpec::new().retry(policy))
+        .start(["a"])
+        .finish("a")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(failure(&end), "a RAG0804: no luck");
+    runs.load(Ordering::SeqCst)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_the_caller_is_not_tried_again_unless_said() {
+    assert_eq!(runs_of(Class::Caller, RetryPolicy::new()).await, 1);
+    for class in [Class::Retryable, Class::Bug, Class::Cancelled] {
+        assert_eq!(runs_of(class, RetryPolicy::new()).await, 3, "{class:?}");
+    }
+    let always = RetryPolicy::new().when(|_| true);
+    assert_eq!(runs_of(Class::Caller, always).await, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_between_tries_grow_up_to_their_cap() {
+    let runs = Arc::default();
+    let capped = RetryPolicy::new()
+        .tries(6)
+        .pause(Duration::from_secs(1), 10.0)
+        .cap(Duration::from_secs(5));
+    let graph = failing(5, &runs, NodeSpec::new().retry(capped))
+        .finish("a")
+        .compile()
+        .unwrap();
+    let began = tokio::time::Instant::now();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state), [json!(5)]);
+    // One of about a second, and four of at most five.
+    let took = began.elapsed().as_secs_f64();
+    assert!((18.9..=21.2).contains(&took), "{took}");
+}
+
+#[tokio::test]
+async fn two_failures_of_a_step_go_to_their_own_handlers() {
+    let bad = |_, _| async { Err(NodeError::failed("no luck")) };
+    let handler = |name: &'static str| {
+        move |_, context: TaskContext| async move {
+            let failure: Failure = context.argument()?;
+            let text = format!("{name} of {}", failure.node);
+            Ok(NodeOutput::new().write("seen", Update::Value(json!(text))))
+        }
+    };
+    let graph = builder()
+        .function("a", bad)
+        .spec("a", NodeSpec::new().on_error("one"))
+        .function("b", bad)
+        .spec("b", NodeSpec::new().on_error("two"))
+        .function("one", handler("one"))
+        .function("two", handler("two"))
+        .start(["a", "b"])
+        .finish("a")
+        .finish("b")
+        .finish("one")
+        .finish("two")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+    assert_eq!(seen(&end.state), ["one of a", "two of b"]);
+}
+
+#[tokio::test]
+async fn a_handler_that_fails_fails_the_run() {
+    let bad = |text: &'static str| move |_, _| async move { Err(NodeError::failed(text)) };
+    let graph = builder()
+        .function("a", bad("first"))
+        .spec("a", NodeSpec::new().on_error("rescue"))
+        .function("rescue", bad("second"))
+        .start(["a"])
+        .finish("a")
+        .finish("rescue")
+        .compile()
+        .unwrap();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    assert_eq!(failure(&end), "rescue RAG0804: second");
 }
 
 #[tokio::test(start_paused = true)]

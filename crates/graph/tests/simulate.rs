@@ -20,7 +20,7 @@ use self::{
 };
 
 /// How many seeds are run.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 1_800;
 
 /// On how many threads; each run is on one.
 const THREADS: usize = 2;
@@ -124,9 +124,14 @@ fn storms_strike_in_every_way() {
         ("stopped at a boundary", 10),
         ("doubt/1 with Done", 10),
         ("doubt/1 with Repeat", 10),
+        ("doubt/1 with NotDone", 10),
+        ("is made anew", 10),
+        ("nobody answered", 10),
+        ("too late for", 2),
         ("failed: chaos", 100),
         ("panicked", 10),
         ("took more than", 3),
+        ("was idle for", 3),
         ("failed: always", 20),
         ("waits", 100),
     ] {

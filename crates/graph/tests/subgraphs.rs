@@ -227,12 +227,12 @@ async fn two_children_that_ask_are_answered_one_by_one() {
     assert_eq!(world.changes().len(), 4);
 }
 
-/// A graph whose node sends the graph around it on.
-fn leaving(depth: usize) -> Graph {
-    let leave = |_, _| async {
+/// A graph whose node sends the graph around it on, which may go to `a` and `b`.
+fn leaving(target: &'static str) -> Graph {
+    let leave = move |_, _| async move {
         Ok(NodeOutput::new()
             .write("seen", Update::Value(json!("leave")))
-            .goto_parent("b"))
+            .goto_parent(target))
     };
     let inner = builder("inner")
         .function("leave", leave)
@@ -242,23 +242,36 @@ fn leaving(depth: usize) -> Graph {
         .finish("never")
         .compile()
         .unwrap();
-    assert_eq!(depth, 1);
     builder("outer")
         .subgraph("sub", inner)
         .node("a", noting("a", &World::new()))
         .node("b", noting("b", &World::new()))
+        .node("c", noting("c", &World::new()))
         .start(["sub"])
         .commands("sub", ["a", "b"])
         .finish("a")
         .finish("b")
+        .finish("c")
         .compile()
         .unwrap()
 }
 
 #[tokio::test]
 async fn a_node_can_send_the_graph_around_it_on() {
-    let end = Bench::new().attempt(&leaving(1)).await.unwrap();
+    let end = Bench::new().attempt(&leaving("b")).await.unwrap();
     assert_eq!(seen(&end.state), ["leave", "b"]);
+}
+
+#[tokio::test]
+async fn a_child_sends_the_graph_around_it_only_where_its_node_may_go() {
+    for target in ["c", "ghost"] {
+        let end = Bench::new().attempt(&leaving(target)).await.unwrap();
+        assert_eq!(
+            failure(&end),
+            format!("sub RAG0815: node `sub` went to `{target}`, and may go to a, b")
+        );
+        assert_eq!(seen(&end.state), [json!(null); 0], "nor is its write");
+    }
 }
 
 #[tokio::test]
@@ -564,33 +577,4 @@ async fn a_child_that_only_an_edge_leads_to_is_sent_nothing() {
         .unwrap();
     let end = Bench::new().attempt(&graph).await.unwrap();
     assert!(failure(&end).ends_with("nothing was sent to the node"));
-}
-
-#[tokio::test]
-async fn a_child_sends_the_graph_around_it_only_where_its_node_may_go() {
-    let child = builder("inner")
-        .function("leave", |_, _| async {
-            Ok(NodeOutput::new()
-                .write("seen", Update::Value(json!("leave")))
-                .goto_parent("c"))
-        })
-        .start(["leave"])
-        .finish("leave")
-        .compile()
-        .unwrap();
-    let graph = builder("outer")
-        .subgraph("sub", child)
-        .node("a", noting("a", &World::new()))
-        .node("c", noting("c", &World::new()))
-        .start(["sub", "c"])
-        .commands("sub", ["a"])
-        .finish("a")
-        .finish("c")
-        .compile()
-        .unwrap();
-    let end = Bench::new().attempt(&graph).await.unwrap();
-    let failure = failure(&end);
-    assert!(failure.starts_with("sub RAG0815: "), "{failure}");
-    assert!(failure.contains("`c`"), "{failure}");
-    assert!(seen(&end.state).is_empty(), "nothing of the child's");
 }

@@ -155,6 +155,87 @@ async fn messages_are_added_swapped_and_taken_out() {
     }
 }
 
+/// A graph whose one node changes a conversation of `hello` and `well?`.
+fn talking(
+    change: impl Fn(&[Arc<Message>], Message) -> WorkUpdate + Clone + Send + Sync + 'static,
+) -> Graph<Work> {
+    GraphBuilder::<Work>::typed("g")
+        .function("change", move |state: Arc<Work>, context: TaskContext| {
+            let change = change.clone();
+            async move {
+                let new = Message::user(context.scope().mint_message(), "new");
+                Ok(change(&state.messages, new).into())
+            }
+        })
+        .start(["change"])
+        .finish("change")
+        .compile()
+        .unwrap()
+}
+
+async fn talked(bench: &Bench, graph: &Graph<Work>) -> GraphEnd<Work> {
+    let input = |scope: &rustagents_core::scope::Scope| {
+        let message = |text| Message::user(scope.mint_message(), text);
+        Work::update().messages([message("hello"), message("well?")])
+    };
+    bench.attempt_on(graph, input).await.unwrap()
+}
+
+fn texts(end: &GraphEnd<Work>) -> Vec<String> {
+    end.state.messages.iter().map(|m| m.text()).collect()
+}
+
+#[tokio::test]
+async fn a_conversation_is_cleared_before_what_comes_after() {
+    let cleared = talking(|_, new| Work::update().clear_messages().messages(new));
+    let bench = Bench::new();
+    assert_eq!(texts(&talked(&bench, &cleared).await), ["new"]);
+    assert_eq!(texts(&talked(&bench, &cleared).await), ["new"], "reloaded");
+    let before = talking(|_, new| Work::update().messages(new).clear_messages());
+    assert_eq!(texts(&talked(&Bench::new(), &before).await), [""; 0]);
+    let gone = talking(|all, _| {
+        Work::update()
+            .clear_messages()
+            .remove_messages([all[0].id.clone()])
+    });
+    let end = talked(&Bench::new(), &gone).await;
+    let told = failure(&end);
+    assert!(told.ends_with("to take out"), "{told}");
+}
+
+#[tokio::test]
+async fn a_message_that_is_not_there_is_not_taken_out_or_swapped() {
+    let unknown = || MessageId::numbered(99);
+    let removing = talking(move |_, _| Work::update().remove_messages([unknown()]));
+    let swapping = talking(move |_, new| Work::update().swap_messages(unknown(), new));
+    for graph in [removing, swapping] {
+        let end = talked(&Bench::new(), &graph).await;
+        let expected = format!(
+            "change RAG0411: node `change` wrote channel `messages`: there is no message `{}` to take out",
+            unknown()
+        );
+        assert_eq!(failure(&end), expected);
+        assert_eq!(texts(&end), ["hello", "well?"], "nothing of it was taken");
+    }
+    let twice = talking(|all, _| {
+        let first = all[0].id.clone();
+        Work::update().remove_messages([first.clone(), first])
+    });
+    let end = talked(&Bench::new(), &twice).await;
+    assert!(failure(&end).ends_with("to take out"), "{}", failure(&end));
+    let there = talking(|all, _| {
+        let second = Message::clone(&all[1]);
+        Work::update().swap_messages(all[0].id.clone(), second)
+    });
+    let end = talked(&Bench::new(), &there).await;
+    assert!(
+        failure(&end).ends_with("is there already"),
+        "{}",
+        failure(&end)
+    );
+    assert_eq!(texts(&end), ["hello", "well?"]);
+}
+
 #[tokio::test]
 async fn an_output_has_the_fields_that_it_names() {
     let graph = diamond().compile().unwrap();

@@ -589,6 +589,43 @@ async fn an_untracked_channel_is_seen_by_the_next_step_and_by_no_record() {
     );
 }
 
+#[tokio::test]
+async fn an_untracked_write_that_is_recorded_alone_is_not_in_its_record() {
+    let graph = builder()
+        .channel("secret", Reducer::Untracked)
+        .function("tell", |_, _| async {
+            Ok(NodeOutput::new()
+                .write("secret", Update::Value(json!("open sesame")))
+                .write("seen", Update::Value(json!("told"))))
+        })
+        .function("ask", |_, context: TaskContext| async move {
+            context.ask("?").await?;
+            Ok(NodeOutput::new())
+        })
+        .function("look", |state: Arc<State>, _| async move {
+            let secret = state.value("secret").cloned().unwrap_or(Value::Null);
+            Ok(NodeOutput::new().write("seen", Update::Value(secret)))
+        })
+        .start(["tell", "ask"])
+        .join(["tell", "ask"], "look")
+        .finish("look")
+        .compile()
+        .unwrap();
+    let bench = Bench::new();
+    let asks = crate::bench::asks(&bench.attempt(&graph).await.unwrap());
+    assert!(bench.has_fact("write/tell:1.0").await);
+    bench.answer(&asks[0].id, json!("yes")).await;
+    let end = bench.attempt(&graph).await.unwrap();
+    assert_eq!(
+        seen(&end.state),
+        [json!("told"), json!(null)],
+        "the rest of the write is there, the secret went with its attempt"
+    );
+    let log = bench.log().await;
+    let mut records = log.records().iter();
+    assert!(!records.any(|record| record.body.contains("sesame")));
+}
+
 #[test]
 fn joins_that_cannot_be_told_apart_and_names_with_a_slash_are_faults() {
     let graph = builder()

@@ -15,8 +15,9 @@ use rustagents_core::{
     recorder::Durability,
     tool::EffectClass,
 };
+use rustagents_graph::{GraphBuilder, NodeOutput, Outcome, Reducer, Update, Writes};
 use rustagents_lang::compile;
-use rustagents_runtime::{Program, RunError, Status, Watch};
+use rustagents_runtime::{GraphRunner, Program, RunError, Status, Watch};
 use rustagents_store::{
     MemoryJournal,
     fault::{FaultJournal, FaultPoint, Side},
@@ -89,6 +90,62 @@ async fn commits_are_counted() {
     };
     assert_eq!((of(kind::CHECKPOINT), of(kind::RUN_CLOSED)), (9, 1));
     assert_eq!(batches_of(Durability::None).await.len(), 0);
+}
+
+#[test]
+fn unless_said_otherwise_a_run_is_durable_before_it_goes_on() {
+    assert_eq!(Watch::default().durability, Durability::Sync);
+}
+
+/// Two nodes in a row.
+fn two(name: &str) -> GraphBuilder {
+    ["a", "b"]
+        .into_iter()
+        .fold(GraphBuilder::new(name), |builder, node| {
+            builder
+                .channel(node, Reducer::Overwrite)
+                .function(node, move |_, _| async move {
+                    Ok(NodeOutput::new().write(node, Update::Value(true.into())))
+                })
+        })
+        .start(["a"])
+        .edge("a", "b")
+}
+
+/// The batches of a run of two nodes, and between them a child of two nodes.
+async fn batches_around_a_child(durability: Durability) -> Vec<Vec<&'static str>> {
+    let child = two("child").finish("b").compile().unwrap();
+    let graph = two("parent")
+        .subgraph("sub", child)
+        .edge("b", "sub")
+        .finish("sub")
+        .compile()
+        .unwrap();
+    let (journal, batches) = noting(Arc::new(MemoryJournal::new()));
+    let runner = GraphRunner::new(journal).watched(Watch {
+        durability,
+        ..Watch::default()
+    });
+    let run = runner.run(&graph, "t", Writes::new()).await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Completed), "{run:?}");
+    let batches = batches.lock().unwrap();
+    batches.clone()
+}
+
+#[tokio::test]
+async fn a_child_is_as_durable_as_its_run() {
+    let checkpoints = |batches: &[Vec<&str>]| {
+        let kinds = batches.iter().flatten();
+        kinds.filter(|name| **name == kind::CHECKPOINT.name).count()
+    };
+    // The inputs of both graphs, and their steps: three and two.
+    let sync = batches_around_a_child(Durability::Sync).await;
+    assert_eq!((sync.len(), checkpoints(&sync)), (7, 7), "{sync:?}");
+    let at_the_end = batches_around_a_child(Durability::Exit).await;
+    assert_eq!((at_the_end.len(), checkpoints(&at_the_end)), (1, 7));
+    let behind = batches_around_a_child(Durability::Async).await;
+    assert_eq!(behind.concat(), sync.concat(), "in the same order");
+    assert!(batches_around_a_child(Durability::None).await.is_empty());
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::Driver;
 use crate::{
     cache::{keepable, kept_output},
+    effect::Asked,
     graph::{CompiledNode, Position},
     node::{NodeError, NodeFailure, NodeOutput, TaskContext},
     policy::{NodeSpec, Timeout},
@@ -102,7 +103,7 @@ impl<S: GraphState> Driver<'_, S> {
     /// A task of a node that has more to it than to be run once.
     async fn guarded(&self, at: &Position<S>, node: &CompiledNode<S>, task: &Task) -> TaskEnd<S> {
         if let Some(ask) = self.ask_before(node, task) {
-            return TaskEnd::Suspended(vec![ask]);
+            return TaskEnd::Suspended(Asked::of(ask));
         }
         let cached = node.cache.as_ref().and_then(|rule| {
             let argument = task.argument.as_ref();
@@ -314,18 +315,6 @@ impl<S: GraphState> Driver<'_, S> {
     /// The question after a task, where nobody has answered it.
     pub(super) fn question_after(&self, task: &Task) -> Option<Ask> {
         self.unanswered(task, AFTER, format!("go on after `{}`?", task.node))
-    }
-
-    /// Those of a task's questions that nobody was told of yet: a graph inside tells
-    /// of its own.
-    pub(super) fn untold(&self, node: &CompiledNode<S>, task: &Task, asks: &[Ask]) -> Vec<Ask> {
-        if node.node.graph().is_none() {
-            return asks.to_vec();
-        }
-        let before = self.question_id(task, BEFORE);
-        let mut own = asks.to_vec();
-        own.retain(|ask| ask.id == before);
-        own
     }
 
     fn question_id(&self, task: &Task, when: &str) -> AskId {

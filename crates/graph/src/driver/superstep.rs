@@ -294,16 +294,16 @@ impl<'g, S: GraphState> Driver<'g, S> {
     /// Takes the end of a task.
     fn take(&self, step: &mut Superstep<'g, S>, at: &Position<S>, ended: Activated<'_, S>) {
         let Activated { what, took, end } = ended;
-        let Activation { index, task, node } = what;
+        let Activation { index, task, .. } = what;
         let taken = match end {
             TaskEnd::Done(output) => self.done(step, at, took, &what, output),
-            TaskEnd::Suspended(asks) => {
+            TaskEnd::Suspended(asked) => {
                 self.scope.emit(|| Event::NodeSuspended {
                     node: task.node.clone(),
                     task: self.told(task),
-                    asks: self.untold(node, task, &asks),
+                    asks: asked.untold(),
                 });
-                step.asked(index, asks);
+                step.asked(index, asked.asks);
                 Ok(())
             }
             TaskEnd::Failed(error) => Err(error),

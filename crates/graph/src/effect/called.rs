@@ -76,7 +76,7 @@ impl TaskContext {
             let driven = AssertUnwindSafe(driven).catch_unwind().await;
             match driven.unwrap_or_else(|_| Err(NodeError::failed("the graph panicked"))) {
                 // Nobody is told: the task stops here.
-                Ok(Driven::Asks(asks)) => context.held().pending.extend(asks),
+                Ok(Driven::Asks(asks)) => context.wait_for(asks),
                 Ok(Driven::Done(end)) if end.parent.is_some() => {
                     drop(tell.send(Err(subgraph::no_way_out(graph.name()))));
                 }

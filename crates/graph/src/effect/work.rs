@@ -6,7 +6,12 @@ use std::{
 };
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use rustagents_core::{BoxFuture, ask::Ask, ids::TaskId, scope::Halt};
+use rustagents_core::{
+    BoxFuture,
+    ask::Ask,
+    ids::{AskId, TaskId},
+    scope::Halt,
+};
 
 use super::{MAX_STEPS, StepError, name::StepName};
 use crate::node::TaskContext;
@@ -33,6 +38,30 @@ struct Numbered {
 pub(crate) struct Began {
     steps: Vec<BoxFuture<'static, ()>>,
     spawned: Vec<BoxFuture<'static, ()>>,
+}
+
+/// What a task waits for.
+pub(crate) struct Asked {
+    pub(crate) asks: Vec<Ask>,
+    /// Those among them that a graph inside has told of.
+    pub(crate) told: Vec<AskId>,
+}
+
+impl Asked {
+    /// One question, which nobody was told of.
+    pub(crate) fn of(ask: Ask) -> Self {
+        Self {
+            asks: vec![ask],
+            told: Vec::new(),
+        }
+    }
+
+    /// Those that nobody has been told of.
+    pub(crate) fn untold(&self) -> Vec<Ask> {
+        let asks = self.asks.iter();
+        let untold = asks.filter(|ask| !self.told.contains(&ask.id));
+        untold.cloned().collect()
+    }
 }
 
 /// How a task stands after a poll.
@@ -145,11 +174,14 @@ impl TaskContext {
     }
 
     /// Why a task that stops does so.
-    pub(crate) fn stopped(&self) -> Result<Vec<Ask>, Halt> {
+    pub(crate) fn stopped(&self) -> Result<Asked, Halt> {
         let held = self.held();
         match held.work.as_ref().and_then(|work| work.halt.clone()) {
             Some(halt) => Err(halt),
-            None => Ok(held.pending.clone()),
+            None => Ok(Asked {
+                asks: held.pending.clone(),
+                told: held.told.clone(),
+            }),
         }
     }
 }

@@ -158,6 +158,8 @@ pub(super) struct Send {
 #[serde(deny_unknown_fields)]
 pub(super) struct Attempt {
     #[serde(default)]
+    pub(super) updates: BTreeMap<String, Value>,
+    #[serde(default)]
     pub(super) answers: BTreeMap<String, Value>,
     pub(super) steps: Vec<Vec<String>>,
     #[serde(default)]

@@ -8,7 +8,7 @@ use std::{
 
 use rustagents_core::{event::Event, ids::AskId, scope::Halt};
 use rustagents_graph::{
-    Graph, GraphBuilder, GraphEnd, GraphFaults, GraphState, NodeError, NodeOutput, NodeSpec,
+    Edit, Graph, GraphBuilder, GraphEnd, GraphFaults, GraphState, NodeError, NodeOutput, NodeSpec,
     Outcome, Reducer, RetryPolicy, State, TaskContext, Timeout, Update, Writes,
 };
 use serde_json::{Value, json};
@@ -51,18 +51,16 @@ async fn run_attempt(
     input: &BTreeMap<String, Value>,
     expected: Attempt,
 ) -> Result<(), String> {
+    if !expected.updates.is_empty() {
+        let edit = Edit::new(written(&expected.updates));
+        let told = bench.edit(graph, vec![edit]).await;
+        told.map_err(|error| format!("the update: {error}"))?;
+    }
     for (ask, answer) in expected.answers {
         let told = bench.try_answer(&AskId::from(&*ask), answer).await;
         told.map_err(|error| format!("answer to {ask}: {error}"))?;
     }
-    let input = |_: &_| {
-        let mut writes = Writes::new();
-        for (channel, value) in input {
-            writes.push(channel.clone(), Update::Value(value.clone()));
-        }
-        writes
-    };
-    let end = bench.attempt_on(graph, input).await;
+    let end = bench.attempt_on(graph, |_| written(input)).await;
     let end = end.map_err(|halt: Halt| format!("it stopped: {halt}"))?;
     same("steps", &expected.steps, &steps(&bench.events()))?;
     let (asks, fails, limit) = outcome(&end)?;
@@ -70,6 +68,15 @@ async fn run_attempt(
     same("fails", &expected.fails, &fails)?;
     same("recursion_limit", &expected.recursion_limit, &limit)?;
     same("state", &expected.state, &state(&end.state))
+}
+
+/// A value, or an item, for each channel.
+fn written(values: &BTreeMap<String, Value>) -> Writes {
+    let mut writes = Writes::new();
+    for (channel, value) in values {
+        writes.push(channel.clone(), Update::Value(value.clone()));
+    }
+    writes
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Result<(), String> {

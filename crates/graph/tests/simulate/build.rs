@@ -3,30 +3,42 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{future::try_join_all, join};
-use rustagents_core::message::Message;
+use rustagents_core::{code::Code, message::Message};
 use rustagents_graph::{
-    END, Graph, GraphBuilder, GraphState, NodeError, NodeOutput, NodeSpec, Reducer, RetryPolicy,
-    State, StepOptions, TaskContext, Timeout, Update, Writes,
+    Asked, END, Graph, GraphBuilder, GraphState, NodeError, NodeOutput, NodeSpec, Reducer,
+    RetryPolicy, State, StepOptions, TaskContext, Timeout, Update, Writes,
 };
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Act, LOOPS, NodePlan, Plan, Policy, Script, Way, Work},
-    world::{CHAOS, World},
+    plan::{Act, LOOPS, NodePlan, Plan, Policy, Script, Timed, Way, Work},
+    world::{CHAOS, UNKEPT, World},
 };
 
 /// How often a write to the channel for snapshots is repeated.
 const BULK: usize = 20_000;
 
+/// How long an answer counts as in time, where that is bounded.
+const TIME_TO_ANSWER: Duration = Duration::from_millis(40);
+
 /// How long a try of a timed node may take.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 pub(super) fn graph(plan: &Plan, world: &Arc<World>) -> Graph {
-    let mut builder = channels(GraphBuilder::new(&plan.name))
+    let builder = plan
+        .caches()
+        .fold(GraphBuilder::new(&plan.name), |builder, name| {
+            builder.channel(name.clone(), Reducer::Untracked)
+        });
+    let mut builder = channels(builder)
         .start(plan.start.clone())
         .group("few", plan.group)
         .max_concurrency(plan.concurrency)
         .recursion_limit(60);
+    if !plan.choice.is_empty() {
+        let choose = |state: &State| hash(&view(state)) % 2;
+        builder = builder.start_branch(choose, (0..).zip(&plan.choice));
+    }
     for node in &plan.nodes {
         builder = with_node(builder, node, world);
         builder = with_way(builder, plan, node).spec(&node.name, spec(&node.policy));
@@ -136,8 +148,12 @@ fn spec(policy: &Policy) -> NodeSpec {
     if let Some(tries) = policy.tries {
         spec = spec.retry(RetryPolicy::new().tries(tries));
     }
-    if policy.timed {
-        spec = spec.timeout(Timeout::run(PATIENCE));
+    if let Some(timed) = policy.timed {
+        spec = spec.timeout(match timed {
+            Timed::Run => Timeout::run(PATIENCE),
+            Timed::Idle => Timeout::idle(PATIENCE),
+            Timed::Both => Timeout::run(2 * PATIENCE).and(Timeout::idle(PATIENCE)),
+        });
     }
     if let Some(handler) = &policy.on_error {
         spec = spec.on_error(handler.as_str());
@@ -157,10 +173,13 @@ fn spec(policy: &Policy) -> NodeSpec {
     spec
 }
 
-/// The state without what may differ between two runs, the ids of messages, and
-/// without most of what is large.
+/// The state without what may differ between two runs, the ids of messages and what
+/// no record keeps, and without most of what is large.
 pub(super) fn view(state: &State) -> Value {
     let mut view = state.to_json();
+    if let Some(channels) = view.as_object_mut() {
+        channels.retain(|name, _| !name.starts_with("cache-"));
+    }
     let texts = state.messages("messages").iter();
     view["messages"] = texts.map(|message| message.text()).collect();
     let bulk = view["bulk"].as_str().and_then(|bulk| bulk.get(..9));
@@ -236,6 +255,11 @@ impl Worker {
                 self.world.wait().await;
                 Value::Null
             }
+            Act::Beat => {
+                context.heartbeat();
+                self.world.wait().await;
+                Value::Null
+            }
             Act::Step => {
                 let work = || self.work(&format!("{name}#1"));
                 json!(context.step(&name, work).await?)
@@ -258,6 +282,15 @@ impl Worker {
                 let first = context.ask(format!("{name}?")).await?;
                 self.world.wait().await;
                 json!([first, context.ask(format!("{name}??")).await?])
+            }
+            Act::AskUntil => {
+                let asked = context.ask_until(&name, TIME_TO_ANSWER).await?;
+                let question = format!("{}/{name}", self.path);
+                match asked {
+                    Asked::Answered(_) => self.world.got_answer(&question),
+                    Asked::Expired => self.world.got_none(&question),
+                }
+                Value::Null
             }
             Act::OnceWhileAsking => {
                 let (paid, answer) = join!(self.once(&name, None), context.ask(&name));
@@ -290,15 +323,27 @@ impl Worker {
         self.context.step_keyed(name, key, work).await
     }
 
+    /// Pays once, and anew where a person says that it did not happen.
     async fn once(&self, name: &str, key: Option<u64>) -> Result<u64, NodeError> {
         let key_part = key.map(|key| format!(":{key}")).unwrap_or_default();
-        let step = format!("{}/{name}{key_part}#1", self.path);
+        let payment = format!("{}/{name}{key_part}", self.path);
+        loop {
+            match self.pay(name, key, &payment).await {
+                Err(NodeError::Failed(failure)) if failure.code == Code::StepNotExecuted => {
+                    self.world.note(format!("{payment} is made anew"));
+                }
+                paid => return paid,
+            }
+        }
+    }
+
+    async fn pay(&self, name: &str, key: Option<u64>, payment: &str) -> Result<u64, NodeError> {
+        let step = payment.to_owned();
         let (world, node, path) = (
             Arc::clone(&self.world),
             Arc::clone(&self.node),
             self.path.clone(),
         );
-        let given = step.clone();
         let mut options = StepOptions::new(name).once();
         if let Some(key) = key {
             options = options.key(key);
@@ -317,7 +362,7 @@ impl Worker {
             Ok(hash(&json!(step)))
         };
         let paid = self.context.step_with(options, work).await?;
-        self.world.given(&given);
+        self.world.given(payment);
         Ok(paid)
     }
 
@@ -333,6 +378,9 @@ impl Worker {
 
     fn output(&self, script: &Script, seen: u64) -> NodeOutput {
         let mut output = NodeOutput::new();
+        if let Some(cache) = &script.cache {
+            output = output.write(cache.clone(), Update::Value(json!(UNKEPT)));
+        }
         for (place, channel) in script.writes.iter().enumerate() {
             let value = seen >> place;
             output = match *channel {

@@ -14,6 +14,8 @@ pub(super) struct Plan {
     pub(super) nodes: Vec<NodePlan>,
     pub(super) joins: Vec<(Vec<String>, String)>,
     pub(super) start: Vec<String>,
+    /// The state chooses one of these, which then runs first too.
+    pub(super) choice: Vec<String>,
     /// The most tasks at the same time, of all and of a group.
     pub(super) concurrency: usize,
     pub(super) group: usize,
@@ -39,6 +41,8 @@ pub(super) enum Work {
 pub(super) struct Script {
     pub(super) acts: Vec<Act>,
     pub(super) writes: Vec<&'static str>,
+    /// The channel that no record keeps, to which it writes.
+    pub(super) cache: Option<String>,
     /// It always fails, once its acts are done.
     pub(super) fails: bool,
     /// Where it sends the graph around its own, one of these.
@@ -48,6 +52,8 @@ pub(super) struct Script {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Wait,
+    /// A sign of life, and a wait.
+    Beat,
     Step,
     Idempotent,
     /// Several steps of one name at the same time.
@@ -59,6 +65,8 @@ pub(super) enum Act {
     Spawned,
     Ask,
     AskTwice,
+    /// A question that expires, and what follows is the same either way.
+    AskUntil,
     /// A payment in flight while the node asks.
     OnceWhileAsking,
 }
@@ -87,7 +95,7 @@ pub(super) enum Way {
 pub(super) struct Policy {
     pub(super) deferred: bool,
     pub(super) tries: Option<u32>,
-    pub(super) timed: bool,
+    pub(super) timed: Option<Timed>,
     pub(super) on_error: Option<String>,
     pub(super) optional: bool,
     pub(super) grouped: bool,
@@ -95,6 +103,14 @@ pub(super) struct Policy {
     pub(super) ask_after: bool,
     /// A failure of it that the plan does not know of would change the end.
     pub(super) fragile: bool,
+}
+
+/// Which time of a try is bounded.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Timed {
+    Run,
+    Idle,
+    Both,
 }
 
 /// The first and the last node of a part.
@@ -154,12 +170,27 @@ impl Plan {
             fragile,
         };
         let ends = generator.part(size);
-        generator.plan.start.push(ends.entry);
+        if generator.dice.chance(15) {
+            let before = generator.part(1);
+            generator.link(&before.exit, &ends.entry);
+            generator.plan.choice = vec![before.entry, ends.entry];
+        } else {
+            generator.plan.start.push(ends.entry);
+        }
         if generator.dice.chance(15) {
             let beside = generator.part(1);
             generator.plan.start.push(beside.entry);
         }
+        generator.keep_from_records();
         (generator.plan, ends.exit)
+    }
+
+    /// The channels that no record keeps.
+    pub(super) fn caches(&self) -> impl Iterator<Item = &String> {
+        self.nodes.iter().filter_map(|node| match &node.work {
+            Work::Script(script) => script.cache.as_ref(),
+            Work::Shared(_) | Work::Adapted(_) => None,
+        })
     }
 }
 
@@ -375,11 +406,31 @@ impl Generator<'_> {
         }
         let policy = &mut self.at(&name).policy;
         policy.fragile = true;
-        policy.timed = false;
+        policy.timed = None;
         policy.tries = tries;
         policy.on_error = handler;
         policy.optional = (5..9).contains(&end);
         Ends { entry: name, exit }
+    }
+
+    /// Lets some nodes write what no record keeps, each to a channel of its own. None
+    /// of them is sent to: two writers of a step would be refused, but only as long as
+    /// nobody resumes the run between them.
+    fn keep_from_records(&mut self) {
+        let nodes = self.plan.nodes.iter();
+        let sent_to: Vec<_> = nodes
+            .flat_map(|node| match &node.way {
+                Way::Sends(target, _) => [Some(target.clone()), node.policy.on_error.clone()],
+                _ => [None, node.policy.on_error.clone()],
+            })
+            .flatten()
+            .collect();
+        for node in &mut self.plan.nodes {
+            let may = self.dice.chance(25) && !sent_to.contains(&node.name);
+            if let Work::Script(script) = &mut node.work {
+                script.cache = may.then(|| format!("cache-{}-{}", self.plan.name, node.name));
+            }
+        }
     }
 
     fn scripted(&mut self) -> String {
@@ -410,8 +461,9 @@ impl Generator<'_> {
 
     fn act(&mut self) -> Act {
         let some = 1 + self.dice.below(3);
-        match self.dice.below(24) {
-            0..8 => Act::Wait,
+        match self.dice.below(26) {
+            0..6 => Act::Wait,
+            6..8 => Act::Beat,
             8..11 => Act::Step,
             11 => Act::Idempotent,
             12..14 => Act::Keyed(some),
@@ -420,6 +472,7 @@ impl Generator<'_> {
             19..21 => Act::Spawned,
             21 => Act::Ask,
             22 => Act::AskTwice,
+            23 | 24 => Act::AskUntil,
             _ => Act::OnceWhileAsking,
         }
     }
@@ -440,7 +493,7 @@ impl Generator<'_> {
         let dice = &mut *self.dice;
         Policy {
             tries: tries(dice, 25),
-            timed: dice.chance(12) && !self.fragile,
+            timed: timed(dice).filter(|_| !self.fragile),
             grouped: dice.chance(20),
             ask_before: dice.chance(3),
             ask_after: dice.chance(3),
@@ -459,6 +512,11 @@ impl Generator<'_> {
             targets.push(to.to_owned());
         }
     }
+}
+
+fn timed(dice: &mut Dice) -> Option<Timed> {
+    let timed = *dice.pick(&[Timed::Run, Timed::Idle, Timed::Both]);
+    dice.chance(15).then_some(timed)
 }
 
 /// Two tries or three, where there are more than one.

@@ -119,9 +119,11 @@ fn thread() -> ThreadId {
     ThreadId::new("t").unwrap()
 }
 
-/// The step that a question is about.
+/// The payment that a question is about. Each time that it is made anew, it is
+/// another step of the same name.
 fn in_doubt(ask: &Ask) -> &str {
-    ask.id.as_str().split_once("/doubt/").unwrap().0
+    let (step, _) = ask.id.as_str().split_once("/doubt/").unwrap();
+    step.rsplit_once('#').unwrap().0
 }
 
 /// What the person says to a question of a node.
@@ -130,12 +132,15 @@ fn reply(world: &World, ask: &Ask) -> Answer {
         let value = json!(hash(&json!(ask.id.as_str())) % 10);
         return Answer::Value { value };
     }
-    let step = in_doubt(ask);
-    if world.look_up(step) {
-        let result = json!(hash(&json!(step)));
+    let payment = in_doubt(ask);
+    if world.look_up(payment) {
+        let result = json!(hash(&json!(payment)));
         return Answer::Done { result };
     }
-    Answer::Repeat
+    match world.any(2) {
+        0 => Answer::Repeat,
+        _ => Answer::NotDone,
+    }
 }
 
 impl Run {
@@ -160,9 +165,12 @@ impl Run {
     pub(super) fn through_storms(&mut self) -> Result<(), String> {
         for _ in 0..=self.dice.below(7) {
             let weather = Weather::random(&mut self.dice);
-            if let Stopped::Asked = self.attempt(weather)? {
+            if let Stopped::Asked = self.attempt(weather)?
+                && self.dice.chance(75)
+            {
                 self.answer(self.open.len())?;
             }
+            self.pause()?;
         }
         Ok(())
     }
@@ -177,6 +185,14 @@ impl Run {
             }
         }
         Err(format!("no end after {MAX_CALM} calm attempts"))
+    }
+
+    /// Lets some time pass in which nobody drives the run, or none.
+    fn pause(&mut self) -> Result<(), String> {
+        let pause = Duration::from_millis(*self.dice.pick(&[0, 30, 90]));
+        let clock = self.world.clock.clone();
+        let slept = clock.run(clock.sleep(pause));
+        slept.map_err(|stuck| stuck.to_string())
     }
 
     /// Answers one of the open questions, or more, up to `most`, in any order.
@@ -378,7 +394,28 @@ async fn answer(
 ) -> Result<(), JournalError> {
     let reply = reply(&world, &ask);
     world.note(format!("answer {} with {reply:?}", ask.id));
-    drive::answer(&*journal, thread(), &ask.id, &reply).await
+    let told = drive::answer(&*journal, thread(), &ask.id, &reply).await;
+    let Some(question) = with_a_time(&ask) else {
+        return told;
+    };
+    match told {
+        Ok(()) => world.replied(question, true),
+        Err(JournalError::AlreadyRecorded { .. }) => world.replied(question, false),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// What a question is called that expires: its task and its text.
+fn with_a_time(ask: &Ask) -> Option<String> {
+    let Subject::Interrupt {
+        until_ms: Some(_), ..
+    } = ask.subject
+    else {
+        return None;
+    };
+    let (task, _) = ask.id.as_str().rsplit_once('/')?;
+    Some(format!("{task}/{}", ask.prompt))
 }
 
 fn told(asks: &[Ask]) -> String {

@@ -20,6 +20,9 @@ use super::plan::{NodePlan, Work};
 /// How a failure is marked that the simulation made.
 pub(super) const CHAOS: &str = "chaos";
 
+/// What stands in channels that no record keeps.
+pub(super) const UNKEPT: &str = "for nobody's records";
+
 /// Shared by all attempts at a run.
 pub(super) struct World {
     pub(super) clock: VirtualClock,
@@ -46,6 +49,12 @@ pub(super) struct Ledger {
     results: BTreeSet<String>,
     /// The payments of which a person told the result.
     told: BTreeSet<String>,
+    /// The questions with a time that were answered, as the journal took it.
+    answered: BTreeSet<String>,
+    /// Those of which the journal said that it was too late.
+    expired: BTreeSet<String>,
+    /// Those of which a node was told so.
+    given_up: BTreeSet<String>,
     /// The tasks of which a try failed.
     failed: BTreeSet<String>,
     /// A process or its journal died.
@@ -70,6 +79,10 @@ impl Ledger {
     }
 
     fn entry(&mut self, entry: &Entry) {
+        if entry.body.contains(UNKEPT) {
+            let what = format!("a {} has what no record keeps", entry.kind.name);
+            self.violations.push(what);
+        }
         if entry.kind == kind::CHECKPOINT {
             let checkpoint: Checkpoint = serde_json::from_str(&entry.body).unwrap();
             let path = |task| entry.chain.namespace.child(task).to_string();
@@ -192,19 +205,58 @@ impl World {
         self.held().ledger.excuse(step, "came in doubt");
     }
 
-    /// Whether `step` was paid, as a person finds out who then says so.
-    pub(super) fn look_up(&self, step: &str) -> bool {
+    /// Whether a payment was made, as a person finds out who then says so.
+    pub(super) fn look_up(&self, payment: &str) -> bool {
         let ledger = &mut self.held().ledger;
-        ledger.told.insert(step.to_owned());
-        ledger.payments.contains_key(step)
+        let is_paid = ledger.payments.contains_key(payment);
+        if is_paid {
+            ledger.told.insert(payment.to_owned());
+        }
+        is_paid
+    }
+
+    /// The journal took an answer to a question that has a time, or said that it has
+    /// expired.
+    pub(super) fn replied(&self, question: String, in_time: bool) {
+        let ledger = &mut self.held().ledger;
+        let replies = if in_time {
+            &mut ledger.answered
+        } else {
+            ledger.trace.push(format!("too late for {question}"));
+            &mut ledger.expired
+        };
+        replies.insert(question);
+    }
+
+    /// A node was given an answer to a question that has a time.
+    pub(super) fn got_answer(&self, question: &str) {
+        let ledger = &mut self.held().ledger;
+        let told_otherwise = ledger.given_up.contains(question) && !ledger.struck;
+        if ledger.expired.contains(question) || told_otherwise {
+            let what = format!("{question} has expired, and was answered all the same");
+            ledger.violations.push(what);
+        }
+    }
+
+    /// A node was told that nobody answered a question in time.
+    pub(super) fn got_none(&self, question: &str) {
+        let ledger = &mut self.held().ledger;
+        ledger.trace.push(format!("nobody answered {question}"));
+        ledger.given_up.insert(question.to_owned());
+        if ledger.answered.contains(question) {
+            let what = format!("{question} was answered, and its node was told otherwise");
+            ledger.violations.push(what);
+        }
     }
 
     /// A node was given the result of a payment.
-    pub(super) fn given(&self, step: &str) {
+    pub(super) fn given(&self, payment: &str) {
         let ledger = &mut self.held().ledger;
-        let is_recorded = ledger.results.contains(&format!("step/{step}/result"));
-        if !is_recorded && !ledger.told.contains(step) {
-            let what = format!("the result of {step} is used and not on record");
+        let steps = format!("step/{payment}#");
+        let mut results = ledger.results.range(steps.clone()..);
+        let is_recorded = results.next().is_some_and(|key| key.starts_with(&steps));
+        if !is_recorded && !ledger.told.contains(payment) {
+            let what = format!("the result of {payment} is used and not on record");
             ledger.violations.push(what);
         }
     }

@@ -1,7 +1,9 @@
 //! Updates, going back, and trying again.
 
 use super::*;
+use rustagents_core::journal::ThreadQuery;
 use rustagents_graph::Edit;
+use rustagents_runtime::threads::{Fork, fork};
 
 #[tokio::test]
 async fn an_update_keeps_what_waits_and_its_answers() {
@@ -74,6 +76,82 @@ async fn messages_are_swapped_from_outside() {
         .await
         .unwrap();
     assert_eq!(view.state.messages[0].text(), "hello");
+}
+
+fn texts(desk: &Desk) -> Vec<String> {
+    desk.messages.iter().map(|message| message.text()).collect()
+}
+
+/// A conversation of which one message was swapped (checkpoint 2), and then one was
+/// taken out (checkpoint 3).
+async fn edited(bench: &Bench) {
+    let (runner, graph) = (bench.runner(), bench.desk());
+    let input = |scope: &rustagents_core::scope::Scope| {
+        let message = |text| Message::user(scope.mint_message(), text);
+        Desk::update().messages([message("helo"), message("well?")])
+    };
+    let run = runner.run_with(&graph, "t", input).await.unwrap();
+    let there: Vec<_> = run.state.messages.iter().map(|m| m.id.clone()).collect();
+    let swap = |scope: &rustagents_core::scope::Scope| {
+        let new = Message::user(scope.mint_message(), "hello");
+        vec![Edit::new(
+            Desk::update().swap_messages(there[0].clone(), new),
+        )]
+    };
+    runner.update_with(&graph, "t", swap).await.unwrap();
+    let shorter = Edit::new(Desk::update().remove_messages([there[1].clone()]));
+    let view = runner.update(&graph, "t", [shorter]).await.unwrap();
+    assert_eq!(
+        (view.checkpoint, texts(&view.state)),
+        (3, vec!["hello".into()])
+    );
+}
+
+#[tokio::test]
+async fn an_earlier_checkpoint_has_the_messages_of_then() {
+    for with_snapshot in [false, true] {
+        let bench = Bench::new();
+        let (runner, graph) = (bench.runner(), bench.desk());
+        edited(&bench).await;
+        if with_snapshot {
+            let large = || Edit::new(Desk::update().topic("x".repeat(60_000)));
+            let edits = (0..5).map(|_| large());
+            runner.update(&graph, "t", edits).await.unwrap();
+        }
+        let thread = ThreadId::new("t").unwrap();
+        let log = ThreadLog::load_whole(&*bench.journal, &thread)
+            .await
+            .unwrap();
+        let mut records = log.records().iter();
+        let has_snapshot = records.any(|record| record.is(kind::SNAPSHOT));
+        assert_eq!(has_snapshot, with_snapshot);
+
+        let now = runner.state(&graph, "t").await.unwrap();
+        assert_eq!(texts(&now.state), ["hello"]);
+        for (checkpoint, expected) in [
+            (1, vec!["helo", "well?"]),
+            (2, vec!["hello", "well?"]),
+            (3, vec!["hello"]),
+        ] {
+            let then = runner.state_at(&graph, "t", checkpoint).await.unwrap();
+            assert_eq!(texts(&then), expected, "{checkpoint}");
+            let copy = format!("copy-{checkpoint}");
+            let of_then = Fork {
+                from: thread.clone(),
+                to: ThreadId::new(&copy).unwrap(),
+                checkpoint: Some(checkpoint),
+                repeats: false,
+            };
+            fork(&*bench.journal, &of_then).await.unwrap();
+            let copied = runner.state(&graph, &copy).await.unwrap();
+            assert_eq!(texts(&copied.state), expected, "{copy}");
+        }
+        let back = runner.rewind(&graph, "t", 1).await.unwrap();
+        assert_eq!(texts(&back.state), ["helo", "well?"]);
+        let run = runner.resume(&graph, "t", ()).await.unwrap();
+        assert_eq!(texts(&run.state), ["helo", "well?"]);
+        bench.is_whole().await;
+    }
 }
 
 #[tokio::test]
@@ -460,4 +538,27 @@ async fn who_looks_later_is_told_of_a_limit_too() {
     let view = runner.state(&graph, "t").await.unwrap();
     assert_eq!(view.error.unwrap().code, "RAG0702");
     assert!(view.hint.unwrap().contains("recursion_limit"));
+}
+
+#[tokio::test]
+async fn an_unknown_thread_is_not_changed_and_not_made() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), bench.desk());
+    let edit = || [Edit::new(Desk::update().topic("lamps"))];
+    bench
+        .refuses("RAG0401", runner.update(&graph, "t", edit()))
+        .await;
+    bench
+        .refuses("RAG0401", runner.rewind(&graph, "t", 1))
+        .await;
+    bench
+        .refuses("RAG0401", runner.rewind_and_repeat(&graph, "t", 1))
+        .await;
+    bench.refuses("RAG0401", runner.retry(&graph, "t")).await;
+    bench.refuses("RAG0401", runner.cancel("t")).await;
+    bench
+        .refuses("RAG0401", runner.state_at(&graph, "t", 1))
+        .await;
+    let threads = bench.journal.threads(ThreadQuery::all()).await.unwrap();
+    assert!(threads.is_empty(), "{threads:?}");
 }
