@@ -76,7 +76,12 @@ impl Draft {
             .sync_all()?;
         match fs::hard_link(self.file(), file) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => self.folder.close(),
+            // Who sweeps meanwhile may be removing the folder too, or looking into
+            // it. What stays of it is swept later, and harms nobody.
+            _ => {
+                drop(self.folder);
+                Ok(())
+            }
         }
     }
 
@@ -156,4 +161,34 @@ pub(super) fn line(text: &str, error: &rusqlite::Error) -> Option<usize> {
     let start = text.len().checked_sub(sql.len())?;
     let before = text.get(..start + usize::try_from(*offset).ok()?)?;
     Some(1 + before.matches('\n').count())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn those_who_make_the_same_database_at_once_do_not_sweep_each_other_away() {
+        const ROUNDS: usize = 40;
+        let folder = tempfile::tempdir().unwrap();
+        let make = |file: &Path| -> io::Result<()> {
+            let draft = Draft::new(file)?.fill("CREATE TABLE t (id)", || false);
+            draft.map_err(io::Error::other)?.publish(file)
+        };
+        let work = |worker: usize| {
+            for round in 0..ROUNDS {
+                let file = folder.path().join(format!("{round}.db"));
+                let ended = make(&file);
+                assert!(ended.is_ok(), "{worker} in {round}: {ended:?}");
+                assert!(file.exists());
+            }
+        };
+        thread::scope(|scope| {
+            for worker in 0..4 {
+                scope.spawn(move || work(worker));
+            }
+        });
+    }
 }
