@@ -1,6 +1,5 @@
 //! JSON text in a buffer that each thread of execution keeps.
 
-pub(crate) mod digits;
 mod escape;
 mod plain;
 

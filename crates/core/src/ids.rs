@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::Part::{Number, Text};
 use crate::{
     code::{Code, Coded},
-    encode::{self, digits::digits},
+    encode,
 };
 
 /// The longest name of a thread, in bytes.
@@ -283,7 +283,7 @@ fn joined(parts: &[Part<'_>]) -> Arc<str> {
         for part in parts {
             match part {
                 Text(text) => buffer.push_str(text),
-                Number(number) => digits(buffer, *number),
+                Number(number) => buffer.push_str(itoa::Buffer::new().format(*number)),
             }
         }
         buffer.as_str().into()

@@ -399,6 +399,25 @@ impl Scope {
         self.run().journal.append(batch).await.map(drop)
     }
 
+    /// Writes the facts in `write` durably, whatever the run's durability, and after
+    /// all that was written before. They do not queue with the run's other writes,
+    /// all of which would be lost with one that is refused: this is for a fact that
+    /// somebody outside may have written first. A run that records nothing does not
+    /// record these.
+    ///
+    /// Cancellation: a dropped call may or may not have written.
+    ///
+    /// # Errors
+    /// Whatever the journal says; it refuses a commit.
+    pub async fn append_at_once(&self, write: Write) -> Result<(), JournalError> {
+        if self.run().durability == Durability::None {
+            return write.check();
+        }
+        self.flush().await?;
+        let batch = self.facts.batch(write, Vec::new())?;
+        self.run().journal.append(batch).await.map(drop)
+    }
+
     /// Waits until everything that the run wrote is durable.
     ///
     /// Cancellation: what was written stays queued, and goes on its way with the

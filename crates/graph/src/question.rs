@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use rustagents_core::{
     ask::{Answer, Ask, Subject},
-    encode::json,
     ids::AskId,
-    journal::{Author, Batch, Chain, Entry, JournalError, Place, Record, kind},
-    recorder::Durability,
+    journal::{JournalError, Record, kind},
     scope::Halt,
 };
 use serde_json::Value;
@@ -146,39 +144,12 @@ impl TaskContext {
         }
     }
 
-    /// Durable before it is told, whatever the run's durability: people answer from
-    /// outside, and only the journal knows who came first. It does not queue with the
-    /// run's other writes, all of which would be lost with it if somebody did.
+    /// Durable before it is told: people answer from outside, and only the journal
+    /// knows who came first.
     async fn record_expiry(&self, id: &AskId) -> Result<(), JournalError> {
-        let run = self.scope().run();
-        if run.durability == Durability::None {
-            return Ok(());
-        }
-        self.scope().flush().await?;
-        let body = json(&Answer::Expired, str::to_owned);
-        let expired = Entry {
-            chain: Chain {
-                branch: run.branch.clone(),
-                namespace: self.scope().namespace().clone(),
-            },
-            place: Place::Fact(Ask::answer_key(id)),
-            kind: kind::ANSWER,
-            run: run.run.clone(),
-            attempt: run.attempt,
-            effect: None,
-            digest: None,
-            body: body.map_err(|reason| JournalError::Encode { reason })?,
-        };
-        let batch = Batch {
-            thread: run.thread.clone(),
-            author: Author::Driver(run.epoch),
-            heads: Vec::new(),
-            entries: vec![expired],
-            messages: Vec::new(),
-            contents: Vec::new(),
-            at_ms: run.clock.now_ms(),
-        };
-        run.journal.append(batch).await.map(drop)
+        let mut expired = self.scope().write();
+        expired.fact(Ask::answer_key(id), kind::ANSWER, &Answer::Expired);
+        self.scope().append_at_once(expired).await
     }
 
     async fn wait(

@@ -1,77 +1,20 @@
 //! A process that is stopped while it holds a lock.
 
-use std::{
-    fs::File,
-    io::{BufRead as _, BufReader, Write as _},
-    path::Path,
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
-use rustagents_core::journal::{Journal, JournalError, Owner, Select, ThreadQuery};
+use rustagents_core::journal::{Journal, Owner, Select, ThreadQuery};
 use rustagents_store_file::FileJournal;
-use rustix::process::{Pid, Signal, kill_process};
+use rustagents_testkit::stopped::{self, Stopped};
 
 use crate::support::{fact, log, thread};
-
-const LOCK: &str = "RUSTAGENTS_TEST_LOCK";
 
 /// How long the tests wait.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Holds a lock until it is killed.
 #[test]
 #[ignore = "is run by the tests that stop it"]
 fn child() {
-    let file = File::open(std::env::var(LOCK).unwrap()).unwrap();
-    file.lock().unwrap();
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "\nlocked").unwrap();
-    out.flush().unwrap();
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).unwrap();
-}
-
-/// A child that holds the lock and does nothing any more. It is killed in the end.
-struct Stopped(Child);
-
-impl Stopped {
-    fn holding(lock: &Path) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "stopped::child", "--ignored", "--nocapture"])
-            .env(LOCK, lock)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let stopped = Self(child);
-        let mut lines = output.lines();
-        assert!(lines.any(|line| line.unwrap() == "locked"));
-        kill_process(Pid::from_child(&stopped.0), Signal::STOP).unwrap();
-        stopped
-    }
-
-    /// The call ended, and says who is in the way.
-    fn is_named<T: std::fmt::Debug>(&self, ended: Result<T, JournalError>) {
-        let error = ended.unwrap_err();
-        let JournalError::Unavailable { reason, .. } = &error else {
-            panic!("{error:?}");
-        };
-        assert!(reason.contains("for 100ms"), "{reason}");
-        if cfg!(target_os = "linux") {
-            let process = format!("process {} has held its lock", self.0.id());
-            assert!(reason.contains(&process), "{reason}");
-        }
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        // A killed process lets go of its locks, stopped or not.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    stopped::hold();
 }
 
 #[tokio::test]
@@ -81,17 +24,17 @@ async fn a_writer_that_is_stopped_is_not_waited_for_without_end() {
     let first = FileJournal::open(folder.path()).unwrap();
     let claim = first.claim(&name, Owner::default()).await.unwrap();
     let lock = log(folder.path(), &name).with_file_name("lock");
-    let stopped = Stopped::holding(&lock);
+    let stopped = Stopped::holding("stopped::child", &lock);
     let journal = FileJournal::open(folder.path()).unwrap();
     let journal = journal.waiting_up_to(PATIENCE);
     let write = || fact(&name, claim.epoch, "k", "{}");
-    stopped.is_named(journal.append(write()).await);
-    stopped.is_named(journal.read(&name, Select::all()).await);
-    stopped.is_named(journal.take_over(&name, Owner::default()).await);
-    stopped.is_named(journal.threads(ThreadQuery::all()).await);
+    stopped.is_named(PATIENCE, journal.append(write()).await);
+    stopped.is_named(PATIENCE, journal.read(&name, Select::all()).await);
+    stopped.is_named(PATIENCE, journal.take_over(&name, Owner::default()).await);
+    stopped.is_named(PATIENCE, journal.threads(ThreadQuery::all()).await);
     let writes = futures::future::join_all((0..8).map(|_| journal.append(write())));
     for ended in writes.await {
-        stopped.is_named(ended);
+        stopped.is_named(PATIENCE, ended);
     }
     let other = journal.claim(&thread("u"), Owner::default()).await;
     assert_eq!(other.unwrap().epoch, 1, "other threads go on");

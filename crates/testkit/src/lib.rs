@@ -6,7 +6,7 @@
 //! graph did, recorded and asserted),
 //! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`simulate`] (chance, time and crashes from one
-//! seed), [`events`] (the
+//! seed), `stopped` (a process that holds a lock and is of no help), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).
 //!
@@ -30,5 +30,7 @@ pub mod hooked;
 pub mod ids;
 pub mod model;
 pub mod simulate;
+#[cfg(unix)]
+pub mod stopped;
 pub mod tool;
 pub mod trajectory;
