@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use rustagents_core::{
     ask::Ask,
-    digest::Rolling,
+    digest::Chained,
     ids::NodeName,
     message::{Message, Usage},
     model::{Model, ResponseLimits},
@@ -36,7 +36,7 @@ pub(crate) struct Parts {
     pub(crate) policy: Policy,
     pub(crate) limits: ResponseLimits,
     pub(crate) concurrency: usize,
-    prefix: Rolling,
+    prefix: Chained,
 }
 
 impl fmt::Debug for Agent {
@@ -121,7 +121,7 @@ impl Agent {
         let start = Conversation::new(
             input.messages,
             input.run_start,
-            self.0.prefix.clone(),
+            self.0.prefix,
             scope.namespace().as_str(),
         );
         Driver::new(&self.0, scope).drive(start).await
@@ -199,11 +199,13 @@ impl AgentBuilder {
         let model = self.model.ok_or(AgentError::PolicyConfigInvalid {
             reason: "an agent needs a model",
         })?;
-        let mut prefix = Rolling::default();
-        prefix.push(model.id().as_bytes());
-        prefix.push(self.instructions.as_bytes());
+        let mut prefix = Chained::default();
+        prefix.push(|part| {
+            part.text(model.id());
+            part.text(&self.instructions);
+        });
         for spec in self.tools.specs() {
-            prefix.push(&serde_json::to_vec(spec).unwrap_or_default());
+            prefix.push(|part| part.text(&serde_json::to_string(spec).unwrap_or_default()));
         }
         Ok(Agent(Arc::new(Parts {
             name: self.name,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustagents_core::{
-    digest::{Digest, Rolling},
+    digest::{Chained, Digest},
     message::{Message, Role, Usage},
 };
 
@@ -45,7 +45,7 @@ pub struct Conversation {
     repairs: u32,
     usage: Usage,
     answer: Option<String>,
-    request: Rolling,
+    request: Chained,
     correlation: String,
 }
 
@@ -56,7 +56,7 @@ impl Conversation {
     pub fn new(
         messages: Vec<Arc<Message>>,
         run_start: usize,
-        prefix: Rolling,
+        prefix: Chained,
         correlation: impl Into<String>,
     ) -> Self {
         let mut conversation = Self {
@@ -78,8 +78,7 @@ impl Conversation {
     }
 
     fn push(&mut self, message: Arc<Message>) {
-        // A message always has an encoding; one without would only weaken a digest.
-        let _ = self.request.push_json(&message.body);
+        self.request.push(|part| message.body.digest(part));
         self.messages.push(message);
     }
 

@@ -7,7 +7,7 @@ use rustagents_agent::{
     state::{AgentState, Conversation},
 };
 use rustagents_core::{
-    digest::Rolling,
+    digest::Chained,
     ids::{CallId, MessageId},
     message::{Message, ResultStatus},
     model::{ModelResponse, RawCall},
@@ -74,7 +74,7 @@ fn the_canonical_loop_takes_evidence_at_each_turn() {
     let results = Observations::collect(&action, [result]).unwrap();
 
     let user = Arc::new(Message::user(MessageId::numbered(1), "look"));
-    let state = Conversation::new(vec![user], 0, Rolling::default(), "t");
+    let state = Conversation::new(vec![user], 0, Chained::default(), "t");
     let idle = AgentRuntime::new(state, tools.clone(), FailFast);
     let completed = canonical_loop(idle, action, &results, answer);
     assert_eq!(completed.answer().text(), "done");

@@ -92,7 +92,79 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A digest that grows: each [`push`](Rolling::push) costs the pushed part only.
+/// The digest of parts of which each is hashed together with the digest of those
+/// before it. It is known after each part, costs the part alone, and is no larger than
+/// a digest: for lists of many short parts.
+///
+/// ```
+/// use rustagents_core::digest::Chained;
+/// let mut chained = Chained::default();
+/// chained.push(|part| part.text("ab"));
+/// let one = chained.digest();
+/// chained.push(|_| ());
+/// assert_ne!(chained.digest(), one, "an empty part counts");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chained(Digest);
+
+impl Default for Chained {
+    fn default() -> Self {
+        Self(Digest([0; 32]))
+    }
+}
+
+impl Chained {
+    /// Adds a part: what `write` writes.
+    pub fn push(&mut self, write: impl FnOnce(&mut Fields<'_>)) {
+        self.0 = encode::with_bytes(|bytes| {
+            bytes.extend_from_slice(self.0.as_bytes());
+            write(&mut Fields(bytes));
+            Digest::of(bytes)
+        });
+    }
+
+    /// The digest of all parts so far.
+    pub fn digest(&self) -> Digest {
+        self.0
+    }
+}
+
+/// The fields of a value, as bytes that another value cannot have: each number says
+/// where it ends, and each text how long it is.
+#[derive(Debug)]
+pub struct Fields<'b>(&'b mut Vec<u8>);
+
+impl Fields<'_> {
+    /// Adds a number, in the variable-length form of LEB128.
+    pub fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.0.push(low_bits(number) | 0x80);
+            number >>= 7;
+        }
+        self.0.push(low_bits(number));
+    }
+
+    /// Adds a text.
+    pub fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// Adds a text that may not be there.
+    pub fn optional(&mut self, text: Option<&str>) {
+        self.number(text.is_some().into());
+        if let Some(text) = text {
+            self.text(text);
+        }
+    }
+}
+
+fn low_bits(number: u64) -> u8 {
+    number.to_le_bytes()[0] & 0x7f
+}
+
+/// The digest of many bytes that come in parts: each [`push`](Rolling::push) costs the
+/// pushed part only.
 ///
 /// A hasher holds two kilobytes; boxed, whoever owns it stays cheap to move.
 #[derive(Clone, Default)]
@@ -110,14 +182,6 @@ impl Rolling {
         push(&mut self.0, part);
     }
 
-    /// Adds the compact JSON text of `part` as a part.
-    ///
-    /// # Errors
-    /// What the encoder says; nothing was added then.
-    pub fn push_json(&mut self, part: &impl Serialize) -> Result<(), String> {
-        encode::json(part, |text| self.push(text.as_bytes()))
-    }
-
     /// The digest of all parts so far.
     pub fn digest(&self) -> Digest {
         Digest(*self.0.finalize().as_bytes())
@@ -127,4 +191,38 @@ impl Rolling {
 fn push(hasher: &mut blake3::Hasher, part: &[u8]) {
     hasher.update(&(part.len() as u64).to_le_bytes());
     hasher.update(part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest of one part with these fields.
+    fn of(write: impl FnOnce(&mut Fields<'_>)) -> Digest {
+        let mut chained = Chained::default();
+        chained.push(write);
+        chained.digest()
+    }
+
+    #[test]
+    fn fields_say_where_they_end() {
+        let digests = [
+            of(|_| ()),
+            of(|part| part.text("")),
+            of(|part| part.text("ab")),
+            of(|part| {
+                part.text("a");
+                part.text("b");
+            }),
+            of(|part| part.optional(Some(""))),
+            of(|part| part.optional(None)),
+            of(|part| part.number(0x80)),
+            of(|part| part.number(0x4000)),
+            of(|part| part.number(u64::MAX)),
+        ];
+        // No number and an empty text are written alike: one field follows another
+        // of its own kind.
+        let kinds: std::collections::BTreeSet<_> = digests.into_iter().collect();
+        assert_eq!(kinds.len(), digests.len() - 1);
+    }
 }

@@ -14,7 +14,7 @@ const KEPT: usize = 64 << 10;
 
 thread_local! {
     static TEXT: Cell<String> = const { Cell::new(String::new()) };
-    static JSON: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Encodes `value`, and hands its text to `take`: what is kept of it is then
@@ -23,19 +23,25 @@ thread_local! {
 /// # Errors
 /// What the encoder says.
 pub fn json<R>(value: &impl Serialize, take: impl FnOnce(&str) -> R) -> Result<R, String> {
+    with_bytes(|bytes| {
+        let written = value.serialize(Plain(bytes)).ok();
+        match written.and_then(|()| std::str::from_utf8(bytes).ok()) {
+            Some(text) => Ok(take(text)),
+            None => serde_json::to_string(value)
+                .map(|text| take(&text))
+                .map_err(|error| error.to_string()),
+        }
+    })
+}
+
+/// Lends `work` a buffer of bytes, which is empty.
+pub(crate) fn with_bytes<R>(work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     // Taken, not borrowed: what is encoded may itself encode something.
-    let mut bytes = JSON.try_with(Cell::take).unwrap_or_default();
+    let mut bytes = BYTES.try_with(Cell::take).unwrap_or_default();
     bytes.clear();
-    let written = value.serialize(Plain(&mut bytes)).ok();
-    let text = written.and_then(|()| std::str::from_utf8(&bytes).ok());
-    let done = match text {
-        Some(text) => Ok(take(text)),
-        None => serde_json::to_string(value)
-            .map(|text| take(&text))
-            .map_err(|error| error.to_string()),
-    };
+    let done = work(&mut bytes);
     if bytes.capacity() <= KEPT {
-        let _ = JSON.try_with(|buffer| buffer.set(bytes));
+        let _ = BYTES.try_with(|buffer| buffer.set(bytes));
     }
     done
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{CallId, MessageId};
+use crate::{
+    digest::Fields,
+    ids::{CallId, MessageId},
+};
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +176,65 @@ impl Message {
     }
 }
 
+impl MessageBody {
+    /// Adds all that a model is told by it to a digest of requests.
+    pub fn digest(&self, fields: &mut Fields<'_>) {
+        match self {
+            Self::User { content } => {
+                fields.number(0);
+                digest_blocks(content, fields);
+            }
+            Self::Assistant { content, calls } => {
+                fields.number(1);
+                digest_blocks(content, fields);
+                fields.number(calls.len() as u64);
+                for call in calls {
+                    call.digest(fields);
+                }
+            }
+            Self::Tool {
+                call,
+                tool,
+                status,
+                content,
+            } => {
+                fields.number(2);
+                fields.text(call.as_str());
+                fields.text(tool);
+                fields.number(u64::from(*status == ResultStatus::Error));
+                digest_blocks(content, fields);
+            }
+        }
+    }
+}
+
+impl ToolCall {
+    fn digest(&self, fields: &mut Fields<'_>) {
+        let Self {
+            id,
+            name,
+            arguments,
+            wire_id,
+        } = self;
+        fields.text(id.as_str());
+        fields.text(name);
+        fields.text(arguments);
+        fields.optional(wire_id.as_deref());
+    }
+}
+
+fn digest_blocks(blocks: &[ContentBlock], fields: &mut Fields<'_>) {
+    fields.number(blocks.len() as u64);
+    for block in blocks {
+        match block {
+            ContentBlock::Text { text } => {
+                fields.number(0);
+                fields.text(text);
+            }
+        }
+    }
+}
+
 fn text_blocks(text: impl Into<String>) -> Vec<ContentBlock> {
     let text = text.into();
     if text.is_empty() {
@@ -203,5 +265,74 @@ impl std::ops::AddAssign for Usage {
         self.output_tokens += other.output_tokens;
         self.cached_tokens += other.cached_tokens;
         self.reasoning_tokens += other.reasoning_tokens;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::digest::Chained;
+
+    fn text() -> impl Strategy<Value = String> {
+        "[ab]{0,2}"
+    }
+
+    fn blocks() -> impl Strategy<Value = Vec<ContentBlock>> {
+        prop::collection::vec(text().prop_map(|text| ContentBlock::Text { text }), 0..3)
+    }
+
+    fn call() -> impl Strategy<Value = ToolCall> {
+        let wire_id = prop::option::of(text());
+        (text(), text(), text(), wire_id).prop_map(|(id, name, arguments, wire_id)| ToolCall {
+            id: id.into(),
+            name,
+            arguments: arguments.into(),
+            wire_id,
+        })
+    }
+
+    fn body() -> impl Strategy<Value = MessageBody> {
+        let calls = prop::collection::vec(call(), 0..3);
+        prop_oneof![
+            blocks().prop_map(|content| MessageBody::User { content }),
+            (blocks(), calls)
+                .prop_map(|(content, calls)| MessageBody::Assistant { content, calls }),
+            (text(), text(), any::<bool>(), blocks()).prop_map(|(call, tool, ok, content)| {
+                let status = if ok {
+                    ResultStatus::Ok
+                } else {
+                    ResultStatus::Error
+                };
+                let call = call.into();
+                MessageBody::Tool {
+                    call,
+                    tool,
+                    status,
+                    content,
+                }
+            }),
+        ]
+    }
+
+    fn digest(bodies: &[MessageBody]) -> crate::digest::Digest {
+        let mut chained = Chained::default();
+        for body in bodies {
+            chained.push(|fields| body.digest(fields));
+        }
+        chained.digest()
+    }
+
+    proptest! {
+        // Few and short texts, so that many pairs are nearly the same.
+        #![proptest_config(ProptestConfig::with_cases(2_000))]
+        #[test]
+        fn what_differs_has_another_digest(
+            one in prop::collection::vec(body(), 0..3),
+            other in prop::collection::vec(body(), 0..3),
+        ) {
+            prop_assert_eq!(digest(&one) == digest(&other), one == other);
+        }
     }
 }

@@ -88,8 +88,30 @@ struct Shared {
     calls: AtomicU64,
     messages: AtomicU64,
     /// Messages that this attempt wrote.
-    fresh: Mutex<HashMap<MessageId, Arc<Message>>>,
+    fresh: Mutex<Fresh>,
     began: Duration,
+}
+
+/// Messages, in the order in which they came. Most are never asked for, so they are
+/// put under their ids when one is.
+#[derive(Default)]
+struct Fresh {
+    messages: Vec<Arc<Message>>,
+    /// The places of the first of them.
+    places: HashMap<MessageId, usize>,
+}
+
+impl Fresh {
+    fn add(&mut self, messages: &[Arc<Message>]) {
+        self.messages.extend_from_slice(messages);
+    }
+
+    fn get(&mut self, id: &MessageId) -> Option<&Arc<Message>> {
+        let later = self.messages.iter().enumerate().skip(self.places.len());
+        self.places
+            .extend(later.map(|(place, message)| (message.id.clone(), place)));
+        self.messages.get(*self.places.get(id)?)
+    }
 }
 
 /// The writer of one chain.
@@ -295,7 +317,7 @@ impl Scope {
     /// # Errors
     /// [`JournalError::Corrupt`]: there is no such message.
     pub fn message(&self, id: &MessageId) -> Result<Arc<Message>, JournalError> {
-        let fresh = self
+        let mut fresh = self
             .facts
             .shared
             .fresh
@@ -468,11 +490,7 @@ impl Scope {
             .fresh
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        fresh.extend(
-            messages
-                .iter()
-                .map(|message| (message.id.clone(), Arc::clone(message))),
-        );
+        fresh.add(messages);
     }
 }
 

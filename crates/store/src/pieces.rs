@@ -1,7 +1,7 @@
 //! A list that grows in pieces: adding to a long one moves nothing that is in it.
 
 /// How many items are in a piece.
-const PIECE: usize = 256;
+const PIECE: usize = 64;
 
 /// Items in order. All pieces but the last one are full.
 #[derive(Clone, Debug)]
