@@ -426,7 +426,7 @@ fn a_store_is_told_with_its_threads_and_stays_as_it_is() {
         &said,
         "store",
         "ok",
-        "has tables of version 2, and no damage",
+        "has tables of version 3, and no damage",
     );
     assert_check(
         &said,

@@ -25,7 +25,7 @@ fn the_threads_of_an_older_store_are_listed_and_their_tables_brought_up_to_date(
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("ticket-7  suspended"), "{lines:?}");
     assert!(lines[1].starts_with("ticket-8  completed"), "{lines:?}");
-    assert_eq!(desk.journal("PRAGMA user_version"), ["2"]);
+    assert_eq!(desk.journal("PRAGMA user_version"), ["3"]);
     let checked = desk.rag(&["doctor"]);
     assert_eq!(checked.status, Some(0), "{checked:?}");
 }

@@ -1,9 +1,6 @@
 //! One batch inside the writer's transaction: first everything is checked, then
 //! everything is written.
 
-use std::path::Path;
-
-use rusqlite::Connection;
 use rustagents_core::{
     ids::FactKey,
     journal::{Author, Batch, JournalError, Place, Record, Seq},
@@ -11,8 +8,9 @@ use rustagents_core::{
 };
 
 use crate::{
+    known::Group,
     reader, schema,
-    target::{Placed, Target, check_epoch, known},
+    target::{Placed, Target, check_epoch},
 };
 
 /// Why something was not written.
@@ -32,24 +30,19 @@ impl From<Refused> for JournalError {
 }
 
 /// Writes a batch.
-pub(crate) fn append(
-    path: &Path,
-    connection: &Connection,
-    batch: &Batch,
-) -> Result<Vec<Seq>, Refused> {
+pub(crate) fn append(group: &mut Group<'_, '_>, batch: &Batch) -> Result<Vec<Seq>, Refused> {
     batch.check().map_err(Refused::Clean)?;
-    let row = known(path, connection, &batch.thread).map_err(Refused::Clean)?;
-    let mut target = Target::new(path, connection, row);
+    let mut target = group.target(&batch.thread).map_err(Refused::Clean)?;
     let messages = check(&mut target, batch).map_err(Refused::Clean)?;
     write(&mut target, batch, &messages)
-        .map_err(|error| Refused::Dirty(schema::failed(path, &error)))
+        .map_err(|error| Refused::Dirty(schema::failed(target.path, &error)))
 }
 
 /// Checks what the journal's contract asks, and says which messages are new.
-fn check<'a>(
-    target: &mut Target<'a>,
-    batch: &'a Batch,
-) -> Result<Vec<(&'a Message, Vec<u8>)>, JournalError> {
+fn check<'b>(
+    target: &mut Target<'_, '_>,
+    batch: &'b Batch,
+) -> Result<Vec<(&'b Message, Vec<u8>)>, JournalError> {
     check_author(target, batch)?;
     check_heads(target, batch)?;
     for entry in &batch.entries {
@@ -58,7 +51,7 @@ fn check<'a>(
         };
         let taken = target.fact(&entry.chain.branch, key);
         if let Some(seq) = taken.map_err(|e| target.failed(&e))? {
-            let existing = reader::record(target.path, target.connection, target.row.id, seq)?;
+            let existing = reader::record(target.path, target.connection, target.row().id, seq)?;
             let existing = Box::new(existing);
             return Err(JournalError::AlreadyRecorded { existing });
         }
@@ -86,20 +79,20 @@ pub(crate) fn encoded(message: &Message) -> Result<Vec<u8>, JournalError> {
     })
 }
 
-fn check_author(target: &Target<'_>, batch: &Batch) -> Result<(), JournalError> {
+fn check_author(target: &mut Target<'_, '_>, batch: &Batch) -> Result<(), JournalError> {
     match &batch.author {
         Author::Outside => Ok(()),
-        Author::Driver(own) => check_epoch(&batch.thread, *own, &target.row),
+        Author::Driver(own) => check_epoch(&batch.thread, *own, target.row()),
         Author::Late { intent, .. } => {
             let found = late_intent(target, batch, intent)?;
-            batch.check_intent(found.as_ref(), target.row.epoch)
+            batch.check_intent(found.as_ref(), target.row().epoch)
         }
     }
 }
 
 /// The fact that a late driver names, in the branch of what it writes.
 fn late_intent(
-    target: &Target<'_>,
+    target: &mut Target<'_, '_>,
     batch: &Batch,
     intent: &FactKey,
 ) -> Result<Option<Record>, JournalError> {
@@ -109,11 +102,11 @@ fn late_intent(
     let found = target.fact(&entry.chain.branch, intent);
     let found = found.map_err(|e| target.failed(&e))?;
     found
-        .map(|seq| reader::record(target.path, target.connection, target.row.id, seq))
+        .map(|seq| reader::record(target.path, target.connection, target.row().id, seq))
         .transpose()
 }
 
-fn check_heads<'a>(target: &mut Target<'a>, batch: &'a Batch) -> Result<(), JournalError> {
+fn check_heads(target: &mut Target<'_, '_>, batch: &Batch) -> Result<(), JournalError> {
     for (chain, expected) in &batch.heads {
         let found = target.head(chain).map_err(|e| target.failed(&e))?;
         if found != *expected {
@@ -128,15 +121,15 @@ fn check_heads<'a>(target: &mut Target<'a>, batch: &'a Batch) -> Result<(), Jour
     Ok(())
 }
 
-fn write<'a>(
-    target: &mut Target<'a>,
-    batch: &'a Batch,
+fn write(
+    target: &mut Target<'_, '_>,
+    batch: &Batch,
     messages: &[(&Message, Vec<u8>)],
 ) -> rusqlite::Result<Vec<Seq>> {
-    let epoch = target.row.epoch;
+    let epoch = target.row().epoch;
     let mut seqs = Vec::with_capacity(batch.entries.len());
     for entry in &batch.entries {
-        let seq = target.row.last_seq + 1;
+        let seq = target.row().last_seq + 1;
         target.insert(&Placed::entry(entry, seq, epoch, batch.at_ms))?;
         seqs.push(seq);
     }
@@ -146,6 +139,8 @@ fn write<'a>(
     for content in &batch.contents {
         target.insert_content(content.digest, &content.bytes)?;
     }
-    target.close(batch.at_ms)?;
+    if seqs.is_empty() {
+        target.touch(batch.at_ms)?;
+    }
     Ok(seqs)
 }

@@ -22,6 +22,7 @@ use crate::{
     claims::Claims,
     file::StoreFile,
     health::{self, Health},
+    known::Group,
     reader::{self, Readers},
     schema::{self, Header, Synchronous},
     tail::Tail,
@@ -147,9 +148,16 @@ impl SqliteJournal {
     ) -> Result<Result<Claim, Lock>, JournalError> {
         self.file.check()?;
         let file = self.claims.take(thread, held, owner).await?;
-        let (thread, owner) = (thread.clone(), owner.clone());
-        let claimed = self.writer.run(move |path, connection| {
-            threads::claim(path, connection, &thread, &owner, held, takes_over)
+        let (name, owner) = (thread.clone(), owner.clone());
+        let claimed = self.writer.run(thread, move |group| {
+            threads::claim(
+                group.path,
+                group.connection,
+                &name,
+                &owner,
+                held,
+                takes_over,
+            )
         });
         Ok(match claimed.await? {
             Claimed::At(epoch) => Ok(Claim::new(epoch, file)),
@@ -242,7 +250,7 @@ impl Journal for SqliteJournal {
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
         Box::pin(
             self.writer
-                .run_checked(move |path, connection| batch::append(path, connection, &batch)),
+                .run_checked(move |group| batch::append(group, &batch)),
         )
     }
 
@@ -296,25 +304,22 @@ impl Journal for SqliteJournal {
         to: &'a ThreadId,
         upto: Option<Seq>,
     ) -> BoxFuture<'a, Result<(), JournalError>> {
-        let (from, to) = (from.clone(), to.clone());
-        Box::pin(
-            self.writer
-                .run(move |path, connection| threads::copy(path, connection, &from, &to, upto)),
-        )
+        let (from, name) = (from.clone(), to.clone());
+        Box::pin(self.writer.run(to, move |group| {
+            threads::copy(group.path, group.connection, &from, &name, upto)
+        }))
     }
 
     fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(
-            self.writer
-                .run(move |path, connection| threads::install(path, connection, &image)),
-        )
+        let thread = image.thread.clone();
+        let work = move |group: &mut Group<'_, '_>| threads::install(group, &image);
+        Box::pin(async move { self.writer.run(&thread, work).await })
     }
 
     fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        Box::pin(
-            self.writer
-                .run(move |path, connection| threads::compact(path, connection, &compaction)),
-        )
+        let thread = compaction.batch.thread.clone();
+        let work = move |group: &mut Group<'_, '_>| threads::compact(group, &compaction);
+        Box::pin(async move { self.writer.run(&thread, work).await })
     }
 
     fn remove<'a>(
@@ -322,10 +327,9 @@ impl Journal for SqliteJournal {
         thread: &'a ThreadId,
         epoch: Epoch,
     ) -> BoxFuture<'a, Result<(), JournalError>> {
-        let thread = thread.clone();
-        Box::pin(
-            self.writer
-                .run(move |path, connection| threads::remove(path, connection, &thread, epoch)),
-        )
+        let name = thread.clone();
+        Box::pin(self.writer.run(thread, move |group| {
+            threads::remove(group.path, group.connection, &name, epoch)
+        }))
     }
 }

@@ -33,6 +33,7 @@ mod handoff;
 mod health;
 mod items;
 mod journal;
+mod known;
 mod opened;
 mod reader;
 mod schema;

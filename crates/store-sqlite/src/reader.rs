@@ -161,7 +161,12 @@ pub(crate) fn last_seq(
     thread: &ThreadId,
 ) -> Result<Seq, JournalError> {
     connection
-        .prepare_cached("SELECT last_seq FROM threads WHERE name = ?1")
+        .prepare_cached(
+            "SELECT max(t.last_seq, coalesce((SELECT r.id & 4294967295 FROM records r
+                                               WHERE r.id > t.id << 32 AND r.id < (t.id + 1) << 32
+                                               ORDER BY r.id DESC LIMIT 1), 0))
+               FROM threads t WHERE t.name = ?1",
+        )
         .and_then(|mut find| {
             find.query_row([thread.as_str()], |row| row.get(0))
                 .optional()
@@ -318,10 +323,19 @@ pub(crate) fn threads(
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let mut statement = connection
         .prepare_cached(
-            "SELECT name, epoch, last_seq, updated_at FROM threads
-              WHERE (?1 IS NULL OR name > ?1) AND name >= ?2
-                AND substr(CAST(name AS BLOB), 1, length(CAST(?2 AS BLOB))) = CAST(?2 AS BLOB)
-                AND updated_at >= ?3
+            "SELECT name, epoch, last_seq, updated_at
+               FROM (SELECT t.name, t.epoch,
+                            max(t.last_seq, coalesce(r.id & 4294967295, 0)) AS last_seq,
+                            iif(r.id & 4294967295 > t.last_seq, r.at, t.updated_at) AS updated_at
+                       FROM threads t
+                       LEFT JOIN records r
+                         ON r.id = (SELECT l.id FROM records l
+                                     WHERE l.id > t.id << 32 AND l.id < (t.id + 1) << 32
+                                     ORDER BY l.id DESC LIMIT 1)
+                      WHERE (?1 IS NULL OR t.name > ?1) AND t.name >= ?2
+                        AND substr(CAST(t.name AS BLOB), 1, length(CAST(?2 AS BLOB)))
+                            = CAST(?2 AS BLOB))
+              WHERE updated_at >= ?3
               ORDER BY name LIMIT ?4",
         )
         .map_err(fail)?;

@@ -19,13 +19,18 @@ const APPLICATION_ID: u32 = 0x5241_474A;
 /// How long SQLite itself waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long the log grows, in pages, before it is merged into the file: the more of
+/// them are of the same page, the fewer are written twice.
+const MERGED_PAGES: u32 = 4_000;
+
 /// The version of the tables. That of the records is [`FORMAT`].
 ///
 /// [`FORMAT`]: rustagents_core::journal::FORMAT
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What brings the tables of version N to N + 1, at place N - 1.
-const MIGRATIONS: [&str; VERSION as usize - 1] = [include_str!("migrate/2.sql")];
+const MIGRATIONS: [&str; VERSION as usize - 1] =
+    [include_str!("migrate/2.sql"), include_str!("migrate/3.sql")];
 
 const TABLES: &str = include_str!("tables.sql");
 
@@ -145,6 +150,7 @@ pub(crate) fn open_writer(path: &Path, synchronous: Synchronous) -> Result<Opene
     migrate(path, &connection)?;
     connection
         .pragma_update(None, "synchronous", synchronous.as_str())
+        .and_then(|()| connection.pragma_update(None, "wal_autocheckpoint", MERGED_PAGES))
         .map_err(|e| failed(path, &e))?;
     Ok(connection)
 }

@@ -1,5 +1,8 @@
 -- The tables of the journal. A change here needs a migration beside it.
 
+-- Batches write records and messages alone. What the rows of a thread and of its
+-- chains say holds as of the record `last_seq` and the message `last_place`; how the
+-- thread stands now is found in what was written since. A claim brings them forward.
 CREATE TABLE threads(
   id INTEGER PRIMARY KEY,
   name TEXT NOT NULL UNIQUE,
@@ -7,8 +10,8 @@ CREATE TABLE threads(
   epoch INTEGER NOT NULL,           -- how often it was claimed
   lock INTEGER NOT NULL,            -- which of its lock files counts
   owner TEXT NOT NULL,              -- the last owner, JSON
-  last_seq INTEGER NOT NULL,
-  last_place INTEGER NOT NULL,      -- of its messages
+  last_seq INTEGER NOT NULL,        -- never given again, even where records go
+  last_place INTEGER NOT NULL,      -- the same of its messages
   created_at INTEGER NOT NULL,      -- milliseconds since the Unix epoch
   updated_at INTEGER NOT NULL
 ) STRICT;
@@ -20,7 +23,7 @@ CREATE TABLE chains(
   thread INTEGER NOT NULL REFERENCES threads(id),
   branch TEXT NOT NULL,
   namespace TEXT NOT NULL,
-  head INTEGER,                     -- seq of its last commit
+  head INTEGER,                     -- seq of its last commit up to last_seq
   UNIQUE(thread, branch, namespace)
 ) STRICT;
 

@@ -1,6 +1,6 @@
 //! The rows of a thread that is written to.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::HashMap, path::Path};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use rustagents_core::{
@@ -22,24 +22,68 @@ pub(crate) fn row_number(thread: i64, place: u64) -> i64 {
     (thread << 32) | i64::try_from(place & 0xFFFF_FFFF).unwrap_or_default()
 }
 
+/// A thread as it stands.
 pub(crate) struct ThreadRow {
     pub(crate) id: i64,
     pub(crate) family: i64,
     pub(crate) epoch: Epoch,
     pub(crate) last_seq: Seq,
     pub(crate) last_place: u64,
+    /// Whether what is stored of it is older than its records and messages.
+    lags: bool,
 }
 
 impl ThreadRow {
-    /// Reads `id, family, epoch, last_seq, last_place`.
-    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    /// Reads a new thread: `id, family, epoch`.
+    pub(crate) fn new(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             family: row.get(1)?,
             epoch: row.get(2)?,
-            last_seq: row.get(3)?,
-            last_place: row.get(4)?,
+            last_seq: 0,
+            last_place: 0,
+            lags: false,
         })
+    }
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let (stored_seq, stored_place): (Seq, u64) = (row.get(3)?, row.get(4)?);
+        let (last_seq, last_place) = (row.get(5)?, row.get(6)?);
+        Ok(Self {
+            last_seq: stored_seq.max(last_seq),
+            last_place: stored_place.max(last_place),
+            lags: last_seq > stored_seq || last_place > stored_place,
+            ..Self::new(row)?
+        })
+    }
+
+    /// Brings what is stored of the thread and of its chains up to its last record
+    /// and message. A batch writes these alone, so as to touch fewer pages; each
+    /// record is looked at once for this, however often it is done.
+    pub(crate) fn settle(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        if !std::mem::take(&mut self.lags) {
+            return Ok(());
+        }
+        let mut heads = connection.prepare_cached(
+            "UPDATE chains SET head = h.head
+               FROM (SELECT r.chain, max(r.id & 4294967295) AS head
+                       FROM threads t
+                       JOIN records r ON r.id > (t.id << 32 | t.last_seq)
+                                     AND r.id < (t.id + 1) << 32
+                      WHERE t.id = ?1 AND r.key IS NULL GROUP BY r.chain) h
+              WHERE h.chain = chains.id",
+        )?;
+        heads.execute([self.id])?;
+        let mut row = connection.prepare_cached(
+            "UPDATE threads
+                SET updated_at = coalesce((SELECT r.at FROM records r
+                                            WHERE r.id = ?1 << 32 | ?2 AND ?2 > last_seq),
+                                          updated_at),
+                    last_seq = ?2, last_place = ?3
+              WHERE id = ?1",
+        )?;
+        row.execute(params![self.id, self.last_seq, self.last_place])
+            .map(drop)
     }
 }
 
@@ -50,7 +94,14 @@ pub(crate) fn find(
 ) -> rusqlite::Result<Option<ThreadRow>> {
     connection
         .prepare_cached(
-            "SELECT id, family, epoch, last_seq, last_place FROM threads WHERE name = ?1",
+            "SELECT t.id, t.family, t.epoch, t.last_seq, t.last_place,
+                    coalesce((SELECT r.id & 4294967295 FROM records r
+                               WHERE r.id > t.id << 32 AND r.id < (t.id + 1) << 32
+                               ORDER BY r.id DESC LIMIT 1), 0),
+                    coalesce((SELECT m.id & 4294967295 FROM messages m
+                               WHERE m.id > t.id << 32 AND m.id < (t.id + 1) << 32
+                               ORDER BY m.id DESC LIMIT 1), 0)
+               FROM threads t WHERE t.name = ?1",
         )?
         .query_row([thread.as_str()], ThreadRow::read)
         .optional()
@@ -144,110 +195,133 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// A thread that is written to.
-pub(crate) struct Target<'a> {
-    pub(crate) path: &'a Path,
-    pub(crate) connection: &'a Connection,
+/// What is known of a thread that is written to.
+pub(crate) struct Thread {
     pub(crate) row: ThreadRow,
     /// The chains that were looked at; `None` for one that is not there yet.
-    chains: BTreeMap<&'a Chain, Option<ChainRow>>,
+    pub(crate) chains: HashMap<Chain, Option<ChainRow>>,
+}
+
+impl Thread {
+    pub(crate) fn new(row: ThreadRow) -> Self {
+        Self {
+            row,
+            chains: HashMap::default(),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
-struct ChainRow {
+pub(crate) struct ChainRow {
     id: i64,
     head: Option<Seq>,
-    /// Whether its head is another one than the stored.
-    is_moved: bool,
 }
 
-impl<'a> Target<'a> {
-    pub(crate) fn new(path: &'a Path, connection: &'a Connection, row: ThreadRow) -> Self {
-        Self {
-            path,
-            connection,
-            row,
-            chains: BTreeMap::new(),
-        }
-    }
+/// A statement that is prepared at its first use.
+type Slot<'c> = Option<CachedStatement<'c>>;
 
+/// The statements that batches share, kept while a group of them is written.
+#[derive(Default)]
+pub(crate) struct Statements<'c> {
+    chain: Slot<'c>,
+    new_chain: Slot<'c>,
+    fact: Slot<'c>,
+    insert: Slot<'c>,
+    message: Slot<'c>,
+    insert_message: Slot<'c>,
+    insert_content: Slot<'c>,
+}
+
+fn prepared<'s, 'c>(
+    slot: &'s mut Slot<'c>,
+    connection: &'c Connection,
+    sql: &str,
+) -> rusqlite::Result<&'s mut CachedStatement<'c>> {
+    match slot {
+        Some(statement) => Ok(statement),
+        None => Ok(slot.insert(connection.prepare_cached(sql)?)),
+    }
+}
+
+/// A thread that is written to.
+pub(crate) struct Target<'t, 'c> {
+    pub(crate) path: &'t Path,
+    pub(crate) connection: &'c Connection,
+    pub(crate) thread: &'t mut Thread,
+    pub(crate) statements: &'t mut Statements<'c>,
+}
+
+impl Target<'_, '_> {
     pub(crate) fn failed(&self, error: &rusqlite::Error) -> JournalError {
         schema::failed(self.path, error)
     }
 
-    fn prepare(&self, sql: &str) -> rusqlite::Result<CachedStatement<'a>> {
-        self.connection.prepare_cached(sql)
+    pub(crate) fn row(&self) -> &ThreadRow {
+        &self.thread.row
     }
 
     /// Where a chain ends.
-    pub(crate) fn head(&mut self, chain: &'a Chain) -> rusqlite::Result<Option<Seq>> {
+    pub(crate) fn head(&mut self, chain: &Chain) -> rusqlite::Result<Option<Seq>> {
         Ok(self.known_chain(chain)?.and_then(|row| row.head))
     }
 
-    fn known_chain(&mut self, chain: &'a Chain) -> rusqlite::Result<Option<ChainRow>> {
-        if let Some(known) = self.chains.get(chain) {
+    fn known_chain(&mut self, chain: &Chain) -> rusqlite::Result<Option<ChainRow>> {
+        if let Some(known) = self.thread.chains.get(chain) {
             return Ok(*known);
         }
-        let key = params![self.row.id, chain.branch.as_str(), chain.namespace.as_str()];
-        let row = self
-            .prepare(
-                "SELECT id, head FROM chains WHERE thread = ?1 AND branch = ?2 AND namespace = ?3",
-            )?
-            .query_row(key, |row| {
-                Ok(ChainRow {
-                    id: row.get(0)?,
-                    head: row.get(1)?,
-                    is_moved: false,
-                })
-            })
+        let id = self.thread.row.id;
+        let sql =
+            "SELECT id, head FROM chains WHERE thread = ?1 AND branch = ?2 AND namespace = ?3";
+        let row = prepared(&mut self.statements.chain, self.connection, sql)?
+            .query_row(
+                params![id, chain.branch.as_str(), chain.namespace.as_str()],
+                |row| {
+                    let (id, head) = (row.get(0)?, row.get(1)?);
+                    Ok(ChainRow { id, head })
+                },
+            )
             .optional()?;
-        self.chains.insert(chain, row);
+        self.thread.chains.insert(chain.clone(), row);
         Ok(row)
     }
 
-    fn chain(&mut self, chain: &'a Chain) -> rusqlite::Result<ChainRow> {
+    fn chain(&mut self, chain: &Chain) -> rusqlite::Result<ChainRow> {
         if let Some(known) = self.known_chain(chain)? {
             return Ok(known);
         }
-        let key = params![self.row.id, chain.branch.as_str(), chain.namespace.as_str()];
-        let id = self
-            .prepare(
-                "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3) RETURNING id",
-            )?
-            .query_row(key, |row| row.get(0))?;
-        let row = ChainRow {
-            id,
-            head: None,
-            is_moved: false,
-        };
-        self.chains.insert(chain, Some(row));
+        let id = self.thread.row.id;
+        let sql = "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3) RETURNING id";
+        let id = prepared(&mut self.statements.new_chain, self.connection, sql)?.query_row(
+            params![id, chain.branch.as_str(), chain.namespace.as_str()],
+            |row| row.get(0),
+        )?;
+        let row = ChainRow { id, head: None };
+        self.thread.chains.insert(chain.clone(), Some(row));
         Ok(row)
     }
 
     /// The place of the fact with this key.
-    pub(crate) fn fact(&self, branch: &Branch, key: &FactKey) -> rusqlite::Result<Option<Seq>> {
-        self.prepare(
-            "SELECT id & 4294967295 FROM records WHERE thread = ?1 AND branch = ?2 AND key = ?3",
-        )?
-        .query_row(params![self.row.id, branch.as_str(), key.as_str()], |row| {
-            row.get(0)
-        })
-        .optional()
+    pub(crate) fn fact(&mut self, branch: &Branch, key: &FactKey) -> rusqlite::Result<Option<Seq>> {
+        let sql =
+            "SELECT id & 4294967295 FROM records WHERE thread = ?1 AND branch = ?2 AND key = ?3";
+        let id = self.thread.row.id;
+        prepared(&mut self.statements.fact, self.connection, sql)?
+            .query_row(params![id, branch.as_str(), key.as_str()], |row| row.get(0))
+            .optional()
     }
 
     /// Inserts a record at its place.
-    pub(crate) fn insert(&mut self, record: &Placed<'a>) -> rusqlite::Result<()> {
+    pub(crate) fn insert(&mut self, record: &Placed<'_>) -> rusqlite::Result<()> {
         let chain = self.chain(record.chain)?;
         let key = record.key();
         let (body, content) = self.body(record.body.as_bytes())?;
-        self.prepare(
-            "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run,
-                                 attempt, epoch, at, effect, digest, body, content)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-        )?
-        .execute(params![
-            row_number(self.row.id, record.seq),
-            key.map(|_| self.row.id),
+        let sql = "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run,
+                                       attempt, epoch, at, effect, digest, body, content)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+        let thread = self.thread.row.id;
+        prepared(&mut self.statements.insert, self.connection, sql)?.execute(params![
+            row_number(thread, record.seq),
+            key.map(|_| thread),
             chain.id,
             if key.is_none() { chain.head } else { None },
             key.map(|_| record.chain.branch.as_str()),
@@ -263,54 +337,53 @@ impl<'a> Target<'a> {
             body,
             content.as_ref().map(|digest| &digest.as_bytes()[..]),
         ])?;
-        self.row.last_seq = record.seq;
+        self.thread.row.last_seq = record.seq;
+        self.thread.row.lags = true;
         if key.is_none()
-            && let Some(Some(row)) = self.chains.get_mut(record.chain)
+            && let Some(Some(row)) = self.thread.chains.get_mut(record.chain)
         {
             row.head = Some(record.seq);
-            row.is_moved = true;
         }
         Ok(())
     }
 
     /// The stored body of the message of that id.
-    pub(crate) fn message(&self, message: &Message) -> rusqlite::Result<Option<Vec<u8>>> {
-        self.prepare(
-            "SELECT coalesce(m.body, c.bytes) FROM messages m
+    pub(crate) fn message(&mut self, message: &Message) -> rusqlite::Result<Option<Vec<u8>>> {
+        let sql = "SELECT coalesce(m.body, c.bytes) FROM messages m
              LEFT JOIN contents c ON c.family = ?3 AND c.digest = m.content
-             WHERE m.thread = ?1 AND m.name = ?2",
-        )?
-        .query_row(
-            params![self.row.id, message.id.as_str(), self.row.family],
-            |row| row.get(0),
-        )
-        .optional()
+             WHERE m.thread = ?1 AND m.name = ?2";
+        let row = &self.thread.row;
+        prepared(&mut self.statements.message, self.connection, sql)?
+            .query_row(params![row.id, message.id.as_str(), row.family], |row| {
+                row.get(0)
+            })
+            .optional()
     }
 
     /// Inserts a message, if none has its name.
     pub(crate) fn insert_message(&mut self, name: &str, body: &[u8]) -> rusqlite::Result<()> {
         let (inline, content) = self.body(body)?;
-        let place = self.row.last_place + 1;
-        let inserted = self
-            .prepare(
-                "INSERT OR IGNORE INTO messages(id, thread, name, body, content)
-                 VALUES(?1, ?2, ?3, ?4, ?5)",
-            )?
+        let row = &mut self.thread.row;
+        let place = row.last_place + 1;
+        let sql = "INSERT OR IGNORE INTO messages(id, thread, name, body, content)
+                   VALUES(?1, ?2, ?3, ?4, ?5)";
+        let inserted = prepared(&mut self.statements.insert_message, self.connection, sql)?
             .execute(params![
-                row_number(self.row.id, place),
-                self.row.id,
+                row_number(row.id, place),
+                row.id,
                 name,
                 inline,
                 content.as_ref().map(|digest| &digest.as_bytes()[..]),
             ])?;
         if inserted == 1 {
-            self.row.last_place = place;
+            row.last_place = place;
+            row.lags = true;
         }
         Ok(())
     }
 
     /// The body inline, or the digest under which it is stored.
-    fn body<'b>(&self, body: &'b [u8]) -> rusqlite::Result<(Option<&'b [u8]>, Option<Digest>)> {
+    fn body<'b>(&mut self, body: &'b [u8]) -> rusqlite::Result<(Option<&'b [u8]>, Option<Digest>)> {
         if body.len() <= INLINE_BYTES {
             return Ok((Some(body), None));
         }
@@ -320,27 +393,21 @@ impl<'a> Target<'a> {
     }
 
     /// Inserts a content, if the family has none of its digest.
-    pub(crate) fn insert_content(&self, digest: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
-        self.prepare("INSERT OR IGNORE INTO contents(family, digest, bytes) VALUES(?1, ?2, ?3)")?
-            .execute(params![self.row.family, &digest.as_bytes()[..], bytes])
+    pub(crate) fn insert_content(&mut self, digest: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
+        let sql = "INSERT OR IGNORE INTO contents(family, digest, bytes) VALUES(?1, ?2, ?3)";
+        let family = self.thread.row.family;
+        prepared(&mut self.statements.insert_content, self.connection, sql)?
+            .execute(params![family, &digest.as_bytes()[..], bytes])
             .map(drop)
     }
 
-    /// Writes what the inserts changed of the thread's own rows.
-    pub(crate) fn close(&self, at_ms: u64) -> rusqlite::Result<()> {
-        for row in self.chains.values().flatten().filter(|row| row.is_moved) {
-            self.prepare("UPDATE chains SET head = ?2 WHERE id = ?1")?
-                .execute(params![row.id, row.head])?;
-        }
-        self.prepare(
-            "UPDATE threads SET last_seq = ?2, last_place = ?3, updated_at = ?4 WHERE id = ?1",
-        )?
-        .execute(params![
-            self.row.id,
-            self.row.last_seq,
-            self.row.last_place,
-            at_ms
-        ])
-        .map(drop)
+    /// Says when the thread was written to, where no record does.
+    pub(crate) fn touch(&mut self, at_ms: u64) -> rusqlite::Result<()> {
+        let row = &mut self.thread.row;
+        row.settle(self.connection)?;
+        self.connection
+            .prepare_cached("UPDATE threads SET updated_at = ?2 WHERE id = ?1")?
+            .execute(params![row.id, at_ms])
+            .map(drop)
     }
 }

@@ -15,9 +15,11 @@ use rustagents_core::{
 };
 
 use crate::{
-    batch, reader,
+    batch,
+    known::Group,
+    reader,
     schema::failed,
-    target::{Placed, Target, ThreadRow, check_epoch, find, known, row_number},
+    target::{Placed, Target, Thread, ThreadRow, check_epoch, find, known, row_number},
 };
 
 /// Which of a thread's lock files counts. A take-over goes on to the next one.
@@ -55,8 +57,11 @@ pub(crate) fn claim(
     if expected != Some(counts) {
         return Ok(Claimed::OtherLock(counts));
     }
-    if find(connection, thread).map_err(fail)?.is_none() {
-        make(connection, thread, 0, &owner).map_err(fail)?;
+    match find(connection, thread).map_err(fail)? {
+        Some(mut row) => row.settle(connection).map_err(fail)?,
+        None => {
+            make(connection, thread, 0, &owner).map_err(fail)?;
+        }
     }
     connection
         .prepare_cached(
@@ -86,11 +91,11 @@ fn make(
              SELECT id, ?1, id, max(?2, removed.epoch), removed.lock, ?3, 0, 0, ?4, ?4
                FROM (SELECT 1 + max(coalesce((SELECT max(id) FROM threads), 0),
                                     coalesce((SELECT max(family) FROM threads), 0)) AS id), removed
-             RETURNING id, family, epoch, last_seq, last_place",
+             RETURNING id, family, epoch",
         )?
         .query_row(
             params![thread.as_str(), epoch, owner, now_ms()],
-            ThreadRow::read,
+            ThreadRow::new,
         )
 }
 
@@ -197,20 +202,16 @@ fn find_heads(connection: &Connection, thread: i64) -> rusqlite::Result<()> {
 }
 
 /// Makes the thread that `image` shows.
-pub(crate) fn install(
-    path: &Path,
-    connection: &Connection,
-    image: &ThreadImage,
-) -> Result<(), JournalError> {
+pub(crate) fn install(group: &mut Group<'_, '_>, image: &ThreadImage) -> Result<(), JournalError> {
     image.check()?;
+    let (path, connection) = (group.path, group.connection);
     free(path, connection, &image.thread)?;
     let row = make(connection, &image.thread, image.epoch, "{}").map_err(|e| failed(path, &e))?;
-    let mut target = Target::new(path, connection, row);
-    fill(&mut target, image)
+    fill(&mut group.new_target(&mut Thread::new(row)), image)
 }
 
 /// Fills a new thread.
-fn fill<'a>(target: &mut Target<'a>, image: &'a ThreadImage) -> Result<(), JournalError> {
+fn fill(target: &mut Target<'_, '_>, image: &ThreadImage) -> Result<(), JournalError> {
     for content in &image.contents {
         let stored = target.insert_content(content.digest, &content.bytes);
         stored.map_err(|error| target.failed(&error))?;
@@ -221,7 +222,7 @@ fn fill<'a>(target: &mut Target<'a>, image: &'a ThreadImage) -> Result<(), Journ
         stored.map_err(|error| target.failed(&error))?;
     }
     for record in &image.records {
-        if record.seq <= target.row.last_seq {
+        if record.seq <= target.row().last_seq {
             return Err(JournalError::Malformed {
                 rule: "records are in the order of their places",
             });
@@ -238,18 +239,20 @@ fn fill<'a>(target: &mut Target<'a>, image: &'a ThreadImage) -> Result<(), Journ
         stored.map_err(|error| target.failed(&error))?;
     }
     let at_ms = image.records.last().map_or(0, |record| record.at_ms);
-    target.close(at_ms).map_err(|error| target.failed(&error))
+    target.touch(at_ms).map_err(|error| target.failed(&error))
 }
 
 /// Writes the batch, drops records, and collects what nobody mentions then.
 pub(crate) fn compact(
-    path: &Path,
-    connection: &Connection,
+    group: &mut Group<'_, '_>,
     compaction: &Compaction,
 ) -> Result<Vec<Seq>, JournalError> {
-    let seqs = batch::append(path, connection, &compaction.batch)?;
-    let thread = known(path, connection, &compaction.batch.thread)?;
+    let seqs = batch::append(group, &compaction.batch)?;
+    let (path, connection) = (group.path, group.connection);
+    let mut thread = known(path, connection, &compaction.batch.thread)?;
     let fail = |error: rusqlite::Error| failed(path, &error);
+    // What goes may be what says how far the thread is.
+    thread.settle(connection).map_err(fail)?;
     for range in &compaction.drop {
         let bound = |seq: Seq| row_number(thread.id, seq.min(thread.last_seq));
         if *range.start() > thread.last_seq {

@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     fs::File,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -13,7 +13,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use rustagents_core::journal::JournalError;
+use rustagents_core::{ids::ThreadId, journal::JournalError};
 use rustagents_store::locks::Patience;
 use tokio::sync::Notify;
 
@@ -21,6 +21,7 @@ use crate::{
     batch::Refused,
     file::StoreFile,
     handoff::{self, Receiver, Reply, Sender},
+    known::{Group, Known},
     opened::Opened,
     schema::{self, Synchronous},
     sync,
@@ -33,7 +34,7 @@ const GROUP: usize = 256;
 trait Job: Send {
     /// Does it, or leaves nothing of it behind; or else says why the transaction
     /// is spoilt.
-    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Performed;
+    fn perform(self: Box<Self>, group: &mut Group<'_, '_>) -> Performed;
 
     /// Tells that there is no transaction.
     fn refuse(self: Box<Self>, failure: JournalError);
@@ -61,11 +62,11 @@ struct Done<T> {
 impl<T, F> Job for Task<T, F>
 where
     T: Send + 'static,
-    F: FnOnce(&Path, &Connection) -> Result<T, Refused> + Send,
+    F: FnOnce(&mut Group<'_, '_>) -> Result<T, Refused> + Send,
 {
-    fn perform(self: Box<Self>, path: &Path, connection: &Connection) -> Performed {
+    fn perform(self: Box<Self>, group: &mut Group<'_, '_>) -> Performed {
         let Self { work, reply } = *self;
-        let (result, spoilt) = match work(path, connection) {
+        let (result, spoilt) = match work(group) {
             Ok(done) => (Ok(done), None),
             Err(Refused::Clean(error)) => (Err(error), None),
             Err(Refused::Dirty(error)) => (Err(error.clone()), Some(error)),
@@ -135,14 +136,19 @@ impl Writer {
         self
     }
 
-    /// Hands work over and waits for its outcome. Once handed over, it runs to its
-    /// end, whether somebody waits or not. What it wrote before it failed is undone.
+    /// Hands work on `thread` over and waits for its outcome. Once handed over, it
+    /// runs to its end, whether somebody waits or not. What it wrote before it failed
+    /// is undone.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError> + Send + 'static,
+        thread: &ThreadId,
+        work: impl FnOnce(&mut Group<'_, '_>) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
-        self.run_checked(move |path, connection| {
-            savepoint(path, connection, || work(path, connection))
+        let thread = thread.clone();
+        self.run_checked(move |group| {
+            let done = savepoint(group, work);
+            group.known.forget(&thread);
+            done
         })
         .await
     }
@@ -151,7 +157,7 @@ impl Writer {
     /// everything, and so needs nobody to undo it.
     pub(crate) async fn run_checked<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Path, &Connection) -> Result<T, Refused> + Send + 'static,
+        work: impl FnOnce(&mut Group<'_, '_>) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, JournalError> {
         let gone = || schema::unavailable(self.file.path(), &"the writer is gone");
         let jobs = self.running().jobs.as_ref().ok_or_else(gone)?;
@@ -221,6 +227,7 @@ struct Desk {
 /// The open store: its connection, and the file whose lock serialises processes.
 struct Store {
     connection: Opened,
+    known: Known,
     lock: File,
     lock_path: PathBuf,
 }
@@ -238,24 +245,25 @@ impl Desk {
     }
 
     fn write_group(&mut self, jobs: &mut VecDeque<Box<dyn Job>>) {
-        let (file, transactions) = (Arc::clone(&self.file), Arc::clone(&self.transactions));
-        let path = file.path();
-        let store = match self.begin() {
-            Ok(store) => store,
-            Err(failure) => {
-                return jobs.drain(..).for_each(|job| job.refuse(failure.clone()));
-            }
+        if let Err(failure) = self.begin() {
+            return jobs.drain(..).for_each(|job| job.refuse(failure.clone()));
+        }
+        let Some(store) = &mut self.store else {
+            return;
         };
+        let path = self.file.path();
         let (mut outcomes, mut spoilt) = (Vec::with_capacity(jobs.len()), None);
         let mut waiting = jobs.drain(..);
+        let mut group = Group::new(path, &store.connection, &mut store.known);
         for job in waiting.by_ref() {
             let outcome;
-            (outcome, spoilt) = job.perform(path, &store.connection);
+            (outcome, spoilt) = job.perform(&mut group);
             outcomes.push(outcome);
             if spoilt.is_some() {
                 break;
             }
         }
+        drop(group);
         let failure = spoilt.or_else(|| {
             let committed = run(&store.connection, "COMMIT");
             committed
@@ -264,10 +272,11 @@ impl Desk {
         });
         if let Some(failure) = &failure {
             let _ = run(&store.connection, "ROLLBACK");
+            store.known.forget_all();
             waiting.for_each(|job| job.refuse(failure.clone()));
         }
         if failure.is_none() {
-            transactions.fetch_add(1, Ordering::Relaxed);
+            self.transactions.fetch_add(1, Ordering::Relaxed);
         }
         // Who waits for this goes on while the lock is let go.
         for outcome in outcomes {
@@ -277,7 +286,8 @@ impl Desk {
         self.written.notify_waiters();
     }
 
-    fn begin(&mut self) -> Result<&Store, JournalError> {
+    /// Begins a transaction under the writer's lock.
+    fn begin(&mut self) -> Result<(), JournalError> {
         let file = &self.file;
         let path = file.path();
         let slot = &mut self.store;
@@ -297,11 +307,13 @@ impl Desk {
             let _ = store.connection.query_row(merge, [], |_| Ok(()));
             let _ = store.lock.unlock();
         })?;
-        run(&store.connection, "BEGIN IMMEDIATE").map_err(|error| {
-            let _ = store.lock.unlock();
-            schema::failed(path, &error)
-        })?;
-        Ok(store)
+        run(&store.connection, "BEGIN IMMEDIATE")
+            .and_then(|()| store.known.check(&store.connection))
+            .map_err(|error| {
+                let _ = run(&store.connection, "ROLLBACK");
+                let _ = store.lock.unlock();
+                schema::failed(path, &error)
+            })
     }
 }
 
@@ -322,6 +334,7 @@ fn open(
     }
     Ok(Store {
         connection: file.open(|path| schema::open_writer(path, synchronous))?,
+        known: Known::default(),
         lock,
         lock_path: schema::writer_lock_path(path),
     })
@@ -329,16 +342,16 @@ fn open(
 
 /// Keeps what `work` wrote only if it succeeds; its neighbours stay untouched.
 fn savepoint<T>(
-    path: &Path,
-    connection: &Connection,
-    work: impl FnOnce() -> Result<T, JournalError>,
+    group: &mut Group<'_, '_>,
+    work: impl FnOnce(&mut Group<'_, '_>) -> Result<T, JournalError>,
 ) -> Result<T, Refused> {
+    let (path, connection) = (group.path, group.connection);
     let run = |sql| {
         let ran = run(connection, sql);
         ran.map_err(|error| Refused::Dirty(schema::failed(path, &error)))
     };
     run("SAVEPOINT job")?;
-    let result = work();
+    let result = work(group);
     if result.is_err() {
         run("ROLLBACK TO job")?;
     }

@@ -13,6 +13,7 @@ mod costs;
 mod damage;
 mod events;
 mod items;
+mod known;
 mod opening;
 #[cfg(target_os = "linux")]
 mod posix;

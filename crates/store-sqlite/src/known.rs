@@ -1,0 +1,124 @@
+//! What the writer knows of the threads that it writes to, so that it need not look
+//! again for each batch.
+//!
+//! It holds as long as nobody else writes: SQLite says when another connection did,
+//! and what this one does beside batches forgets the thread that it is about.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    path::Path,
+};
+
+use rusqlite::Connection;
+use rustagents_core::{ids::ThreadId, journal::JournalError};
+
+use crate::{
+    schema,
+    target::{self, Statements, Target, Thread},
+};
+
+/// How many threads are remembered.
+const MAX_THREADS: usize = 4_096;
+
+/// How many chains of each.
+const MAX_CHAINS: usize = 64;
+
+/// The threads that were written to lately.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// SQLite's number for what other connections wrote.
+    version: i64,
+    threads: HashMap<ThreadId, Thread>,
+}
+
+impl Known {
+    /// Forgets all, if anybody else wrote since the last look. The connection is in
+    /// a transaction that writes.
+    pub(crate) fn check(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let version = connection
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |row| row.get(0))?;
+        if version != self.version {
+            self.forget_all();
+            self.version = version;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn forget_all(&mut self) {
+        self.threads.clear();
+    }
+
+    pub(crate) fn forget(&mut self, thread: &ThreadId) {
+        self.threads.remove(thread);
+    }
+
+    fn get(
+        &mut self,
+        path: &Path,
+        connection: &Connection,
+        thread: &ThreadId,
+    ) -> Result<&mut Thread, JournalError> {
+        if self.threads.len() >= MAX_THREADS {
+            self.threads.clear();
+        }
+        let look = || -> Result<Thread, JournalError> {
+            let mut row = target::known(path, connection, thread)?;
+            row.settle(connection)
+                .map_err(|error| schema::failed(path, &error))?;
+            Ok(Thread::new(row))
+        };
+        match self.threads.entry(thread.clone()) {
+            Entry::Occupied(known) => {
+                let known = known.into_mut();
+                if known.chains.len() > MAX_CHAINS {
+                    *known = look()?;
+                }
+                Ok(known)
+            }
+            Entry::Vacant(place) => Ok(place.insert(look()?)),
+        }
+    }
+}
+
+/// The batches that are written in one transaction.
+pub(crate) struct Group<'g, 'c> {
+    pub(crate) path: &'g Path,
+    pub(crate) connection: &'c Connection,
+    pub(crate) known: &'g mut Known,
+    statements: Statements<'c>,
+}
+
+impl<'g, 'c> Group<'g, 'c> {
+    pub(crate) fn new(path: &'g Path, connection: &'c Connection, known: &'g mut Known) -> Self {
+        Self {
+            path,
+            connection,
+            known,
+            statements: Statements::default(),
+        }
+    }
+
+    /// A thread to write to.
+    ///
+    /// # Errors
+    /// [`JournalError::UnknownThread`] if there is none.
+    pub(crate) fn target(&mut self, thread: &ThreadId) -> Result<Target<'_, 'c>, JournalError> {
+        Ok(Target {
+            path: self.path,
+            connection: self.connection,
+            thread: self.known.get(self.path, self.connection, thread)?,
+            statements: &mut self.statements,
+        })
+    }
+
+    /// A thread that is being made.
+    pub(crate) fn new_target<'t>(&'t mut self, thread: &'t mut Thread) -> Target<'t, 'c> {
+        Target {
+            path: self.path,
+            connection: self.connection,
+            thread,
+            statements: &mut self.statements,
+        }
+    }
+}

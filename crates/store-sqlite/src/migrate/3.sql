@@ -1,0 +1,2 @@
+-- From version 2, whose batches kept the rows of threads and chains up to date. Rows
+-- that are up to date may lag from now on, so there is nothing to do.
