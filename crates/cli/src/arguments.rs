@@ -135,6 +135,13 @@ pub(crate) struct Chat {
 pub(crate) struct Cancel {
     /// The thread
     pub(crate) thread: String,
+    /// Why, for the record of a run that another process drives
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// How many seconds to wait for a process that drives the thread
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub(crate) wait: u64,
     /// Take the thread over from the process that drives it
     #[arg(long)]
     pub(crate) takeover: bool,

@@ -13,6 +13,9 @@ use rustagents_runtime::{Report, RunError, threads::ThreadsError};
 /// The exit status of a user's mistake.
 const MISTAKE: u8 = 2;
 
+/// The exit status where another process drives the thread.
+const BUSY: u8 = 5;
+
 /// What is told where no plan can be found again.
 pub(crate) const BUILT: &str = "a program built its graph, and that program goes on with it";
 
@@ -50,6 +53,14 @@ impl Failure {
         Self {
             hint: error.hint(),
             ..Self::new(error.code(), error.to_string())
+        }
+    }
+
+    /// Another process drives the thread.
+    pub(crate) fn busy(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            exit: BUSY,
+            ..Self::new(code, message)
         }
     }
 
@@ -128,7 +139,7 @@ impl From<ConfigError> for Failure {
 impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
         let exit = match error {
-            JournalError::Busy { .. } | JournalError::Fenced { .. } => 5,
+            JournalError::Busy { .. } | JournalError::Fenced { .. } => BUSY,
             _ => MISTAKE,
         };
         Self {
@@ -167,7 +178,10 @@ impl From<RunError> for Failure {
             },
             RunError::Halt(Halt::Journal(
                 JournalError::Fenced { .. } | JournalError::Busy { .. },
-            )) => Self { exit: 5, ..failure },
+            )) => Self {
+                exit: BUSY,
+                ..failure
+            },
             RunError::Halt(Halt::Journal(_)) => Self { exit: 1, ..failure }
                 .hint("what was recorded before is safe; resume the thread"),
             _ => failure,

@@ -48,11 +48,17 @@ timeout = "{timeout}"
 
 /// Starts a run and waits until it is inside the tool.
 pub(crate) fn inside_the_tool(desk: &Desk) -> Child {
-    let child = desk.spawn(&["run", ".", "--thread", "demo", "--input", "go", "--json"]);
+    inside_the_tool_on(desk, &[])
+}
+
+/// The same with more options, such as another store.
+pub(crate) fn inside_the_tool_on(desk: &Desk, options: &[&str]) -> Child {
+    let mut arguments = vec!["run", ".", "--thread", "demo", "--input", "go", "--json"];
+    arguments.extend(options);
+    let child = desk.spawn(&arguments);
     let began = Instant::now();
-    let journal = desk.path().join(".rustagents/journal.db");
     // The seeded data appears when the tool begins its work.
-    while !(journal.exists() && desk.path().join(".rustagents/data/orders.db").exists()) {
+    while !desk.path().join(".rustagents/data/orders.db").exists() {
         assert!(
             began.elapsed() < Duration::from_secs(30),
             "the tool never began"

@@ -140,6 +140,11 @@ pub mod kind {
         name: "ask.answered",
         version: 2,
     };
+    /// Somebody asks the run's driver to give the run up.
+    pub const CANCEL: Kind = Kind {
+        name: "run.cancel",
+        version: 1,
+    };
 }
 
 /// A chain of commits.

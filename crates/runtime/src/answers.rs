@@ -6,6 +6,8 @@ use rustagents_core::{
     ask::{Answer, Ask, Subject},
     code::{Code, Coded},
     ids::AskId,
+    journal::kind,
+    scope::Write,
 };
 use serde_json::Value;
 
@@ -83,6 +85,13 @@ impl Answers {
     /// Whether nothing was said.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Adds them to what is written.
+    pub(crate) fn write(&self, write: &mut Write) {
+        for (id, answer) in &self.0 {
+            write.fact(Ask::answer_key(id), kind::ANSWER, answer);
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(AskId, Answer)> {

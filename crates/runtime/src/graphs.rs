@@ -18,7 +18,7 @@ use rustagents_core::{
     clock::Clock,
     event::Event,
     ids::{Branch, Ids, Namespace, NodeName, RunId, ThreadId},
-    journal::{Claim, Content, Journal, JournalError, kind},
+    journal::{Claim, Content, Journal, JournalError, Seq, kind},
     log::ThreadLog,
     recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
@@ -29,7 +29,7 @@ use serde_json::json;
 use crate::{
     answers::Answers,
     host::{SystemClock, UuidIds},
-    ledger,
+    inbox, ledger,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
     runs::{RunError, Runtime, Watch, refuse_limits},
     view::{Phase, ThreadView},
@@ -205,6 +205,7 @@ impl GraphRunner {
             budget: Budget::resumed(self.limits, Spent::default()),
             ..self.runtime.shared(thread, &claim, self.watch.clone())
         });
+        let since = scope.log().last_seq();
         let at = graph.position(&scope)?;
         let opening = self.opening(graph);
         let at = graph.open(&scope, at, input(&scope), opening).await?;
@@ -214,7 +215,7 @@ impl GraphRunner {
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
-        self.drive(graph, &scope, at).await
+        self.drive(graph, &scope, at, since).await
     }
 
     /// Goes on with the last run of a thread: after answers, after a crash, or after
@@ -246,6 +247,10 @@ impl GraphRunner {
         let (view, resumed) = self.resumed(graph, &thread, &decisions).await?;
         match resumed {
             Resumed::Waits => self.waiting(graph, &thread).await,
+            Resumed::Ends(answers) => {
+                self.runtime.give_up(&view, &answers, claim.epoch).await?;
+                Err(GraphRunError::given_up(&view))
+            }
             Resumed::GoesOn(answers) => {
                 self.go_on(graph, &view, &claim, &answers, view.limits, false)
                     .await
@@ -311,6 +316,14 @@ impl GraphRunner {
                 "so there is nothing to go on with",
             ));
         }
+        if inbox::is_asked(&view)? {
+            return match inbox::still_asked(&view, &answers)? {
+                Some(asks) if asks.is_empty() => Ok((view, Resumed::Ends(answers))),
+                Some(_) if answers.is_empty() => Err(GraphRunError::waits(&view)),
+                // It goes on until it asked, or was told, what became of the steps.
+                _ => Ok((view, Resumed::GoesOn(answers))),
+            };
+        }
         graph.restore(&self.reader(&view))?;
         let waits = answers.is_empty() && view.waits() && !view.is_due(self.runtime.now_ms());
         let resumed = if waits {
@@ -341,9 +354,7 @@ impl GraphRunner {
             limits: Some(limits).filter(|limits| *limits != view.limits),
         };
         let mut write = Write::new();
-        for (id, answer) in answers.iter() {
-            write.fact(Ask::answer_key(id), kind::ANSWER, answer);
-        }
+        answers.write(&mut write);
         let digest = definition.digest;
         if changed {
             write.content(definition);
@@ -378,7 +389,7 @@ impl GraphRunner {
             scope.emit(|| Event::DefinitionChanged { definition: digest });
         }
         let at = graph.restore(&scope)?;
-        self.drive(graph, &scope, at).await
+        self.drive(graph, &scope, at, view.log().last_seq()).await
     }
 
     async fn drive<S: GraphState>(
@@ -386,13 +397,18 @@ impl GraphRunner {
         graph: &Graph<S>,
         scope: &Scope,
         at: Position<S>,
+        since: Seq,
     ) -> Result<GraphRun<S>, GraphRunError> {
         let frame = Records { scope };
         let drive = Box::pin(graph.drive(scope, at, &frame));
-        let end = scope.attended(drive).await;
+        let drive = scope.attended(drive);
+        let (end, is_asked) = inbox::heeding(scope, since, drive).await;
         // However it ended, what it did is durable before anybody hears of it.
         if !matches!(&end, Err(Halt::Journal(_))) {
             scope.flush().await?;
+        }
+        if is_asked && inbox::is_left(&end) {
+            self.give_up_driven(scope).await?;
         }
         let end = end?;
         let run = scope.run();
@@ -406,6 +422,21 @@ impl GraphRunner {
             steps: end.steps,
             visited: walked.visited,
         })
+    }
+
+    /// Gives up the run that `scope` drove, as somebody asked, and says so; where its
+    /// steps or calls are in doubt, the run stands as it is.
+    async fn give_up_driven(&self, scope: &Scope) -> Result<(), GraphRunError> {
+        let view = self.known(&scope.run().thread).await?;
+        let none = Answers::default();
+        match inbox::still_asked(&view, &none)? {
+            Some(asks) if asks.is_empty() => {
+                let epoch = scope.run().epoch;
+                self.runtime.give_up(&view, &none, epoch).await?;
+                Err(GraphRunError::given_up(&view))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What opens a run of `graph`.
@@ -436,6 +467,8 @@ enum Resumed {
     /// Nothing: the run still waits.
     Waits,
     GoesOn(Answers),
+    /// It closes the run, as somebody asked.
+    Ends(Answers),
 }
 
 /// The records around a graph's own.

@@ -22,8 +22,9 @@ pub(crate) fn spent(log: &ThreadLog, run: &RunId) -> Result<Spent, JournalError>
     for record in log.records().iter().filter(|record| record.run == *run) {
         count(&mut spent, record)?;
         // A person's answer is no driven time: it stands between two attempts. Nor is
-        // what somebody did to the run between them, under a claim of his own.
-        if !record.is(kind::ANSWER) {
+        // what somebody did to the run between them, under a claim of his own, or
+        // what others asked of it.
+        if !record.is(kind::ANSWER) && !record.is(kind::CANCEL) {
             let span = attempts
                 .entry((record.attempt, record.epoch))
                 .or_insert((record.at_ms, record.at_ms));

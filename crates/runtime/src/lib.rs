@@ -4,8 +4,8 @@
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
 //! run), [`view`] (a thread as its log tells it), `doubt.rs` (effects
 //! that must not be forgotten or repeated), [`answers`] (what a person may
-//! say, checked before anything is written), [`runs`] (start and resume) and
-//! [`report`], [`stream`] (watching a run), [`status`] (put together from events), [`inspect`] (listings and histories),
+//! say, checked before anything is written), [`runs`] (start and resume),
+//! [`inbox`] (what others ask of a thread that somebody drives) and [`report`], [`stream`] (watching a run), [`status`] (put together from events), [`inspect`] (listings and histories),
 //! [`threads`] (what is done with whole threads: fork, delete, prune, count, check,
 //! export and import), and [`graphs`] (graphs of one's own, without a plan).
 //!
@@ -19,6 +19,7 @@ pub mod graphs;
 #[cfg(doctest)]
 mod guide;
 pub mod host;
+pub mod inbox;
 pub mod inspect;
 mod ledger;
 mod nodes;
@@ -33,6 +34,7 @@ pub mod view;
 
 pub use answers::{Answers, Decision};
 pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
+pub use inbox::{CancelRequest, Cancelling};
 pub use nodes::{AgentNode, AgentSaid};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};

@@ -14,7 +14,7 @@ use rustagents_core::{
     code::{Class, Code, Coded},
     event::{Event, Events},
     ids::{Branch, CallId, Ids, MessageId, Namespace, RunId, ThreadId},
-    journal::{Claim, Journal, JournalError, Owner, kind},
+    journal::{Claim, Epoch, Journal, JournalError, Owner, Seq, kind},
     log::ThreadLog,
     message::Message,
     recorder::Durability,
@@ -33,7 +33,7 @@ pub use update::{StateEdit, UpdateState, Updated};
 
 use crate::{
     answers::{AnswerError, Answers, Decision},
-    ledger,
+    inbox, ledger,
     program::Program,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
     report::{self, Report, Status},
@@ -99,6 +99,16 @@ pub struct Resume {
     pub decisions: Vec<Decision>,
 }
 
+/// What a resume comes to.
+enum Ahead {
+    /// Nothing to do: this is how the run stands.
+    Nothing(Box<Report>),
+    /// Another attempt.
+    Work,
+    /// The end of the run, for which somebody asked.
+    Cancelling,
+}
+
 /// How another attempt at a run begins.
 #[derive(Clone, Copy)]
 struct Another<'a> {
@@ -135,6 +145,14 @@ impl Runtime {
         self.clock.now_ms()
     }
 
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    pub(crate) fn takes_over(&self) -> bool {
+        self.takes_over
+    }
+
     /// Opens a run and drives it until it ends or waits.
     ///
     /// # Errors
@@ -158,6 +176,7 @@ impl Runtime {
         refuse_unfinished(&thread, ThreadView::of(&thread, log.clone())?)?;
         let input = start.input.as_ref();
         let input = input.map(|_| MessageId::numbered(log.last_message() + 1));
+        let since = log.last_seq();
         let scope = Scope::root(RunShared {
             run: self.fresh_run(),
             attempt: 1,
@@ -173,7 +192,7 @@ impl Runtime {
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
-        self.drive(program, &scope, at).await
+        self.drive(program, &scope, at, since).await
     }
 
     async fn open(
@@ -210,6 +229,9 @@ impl Runtime {
     /// it is; nothing is written then. A run does not wait any more once the time of
     /// one of its questions is over.
     ///
+    /// A run that somebody [asked to be cancelled](Self::request_cancel) is closed, and
+    /// nothing of it runs. Where calls of it are in doubt, they are asked about first.
+    ///
     /// # Errors
     /// [`RunError`]; a resume that was refused has written nothing.
     pub async fn resume(
@@ -222,18 +244,24 @@ impl Runtime {
         self.wait_until_free(&thread).await?;
         let view = self.known(&thread).await?;
         let answers = Answers::resolve(&view, &resume.decisions)?;
-        if let Some(report) = self.settled(&view, &answers) {
-            return Ok(report);
+        match self.ahead(&view, &answers)? {
+            Ahead::Nothing(report) => return Ok(*report),
+            Ahead::Work => {
+                self.check_compatible(program, &view, &watch)?;
+            }
+            Ahead::Cancelling => {}
         }
-        self.check_compatible(program, &view, &watch)?;
         let claim = self.claim(&thread).await?;
         let view = self.known(&thread).await?;
         let answers = Answers::resolve(&view, &resume.decisions)?;
         // Somebody else may have driven the run to its end before the claim.
-        if let Some(report) = self.settled(&view, &answers) {
-            return Ok(report);
+        match self.ahead(&view, &answers)? {
+            Ahead::Nothing(report) => return Ok(*report),
+            Ahead::Work => {
+                self.check_compatible(program, &view, &watch)?;
+            }
+            Ahead::Cancelling => return self.give_up(&view, &answers, claim.epoch).await,
         }
-        self.check_compatible(program, &view, &watch)?;
         let try_on = Another {
             answers: &answers,
             limits: view.limits,
@@ -258,7 +286,7 @@ impl Runtime {
             scope.emit(|| Event::DefinitionChanged { definition: digest });
         }
         let at = program.graph().restore(&scope)?;
-        self.drive(program, &scope, at).await
+        self.drive(program, &scope, at, view.log().last_seq()).await
     }
 
     /// Gives up the last run of a thread: it is closed as cancelled, and what it
@@ -268,26 +296,90 @@ impl Runtime {
     /// [`RunError`], and nothing is written: somebody drives the run, or one of
     /// its calls or steps may have taken effect ([`RunError::InDoubt`]).
     pub async fn cancel(&self, thread: &ThreadId) -> Result<Report, RunError> {
+        self.cancel_run(thread, None).await
+    }
+
+    /// The same, unless the last run of the thread is another one than `only`.
+    pub(crate) async fn cancel_run(
+        &self,
+        thread: &ThreadId,
+        only: Option<&RunId>,
+    ) -> Result<Report, RunError> {
         self.wait_until_free(thread).await?;
-        if let Some(report) = given_up(&self.known(thread).await?)? {
+        let view = self.known(thread).await?;
+        refuse_other(&view, only)?;
+        if let Some(report) = given_up(&view)? {
             return Ok(report);
         }
         let claim = self.claim(thread).await?;
         let view = self.known(thread).await?;
+        refuse_other(&view, only)?;
         if let Some(report) = given_up(&view)? {
             return Ok(report);
         }
-        let spent = ledger::spent(view.log(), &view.run)?;
+        self.give_up(&view, &Answers::default(), claim.epoch).await
+    }
+
+    /// Closes a run as cancelled, together with the answers about what is in doubt.
+    pub(crate) async fn give_up(
+        &self,
+        view: &ThreadView,
+        answers: &Answers,
+        epoch: Epoch,
+    ) -> Result<Report, RunError> {
+        let claim = Claim::new(epoch, ());
         let scope = Scope::root(RunShared {
             run: view.run.clone(),
             attempt: view.attempts,
             log: view.log().clone(),
-            ..self.shared(thread.clone(), &claim, Watch::default())
+            ..self.shared(view.thread.clone(), &claim, Watch::default())
         });
         let mut write = Write::new();
+        answers.write(&mut write);
+        let spent = ledger::spent(view.log(), &view.run)?;
         write.commit(kind::RUN_CLOSED, &RunClosed::cancelled(spent));
         scope.append(write).await?;
-        Ok(self.known(thread).await?.report())
+        Ok(self.known(&view.thread).await?.report())
+    }
+
+    /// Gives up the run that `scope` drove, as somebody asked. Calls in doubt are
+    /// settled first, so that the run waits for that; `None` if they were not asked
+    /// about yet.
+    async fn give_up_driven(&self, scope: &Scope) -> Result<Option<Report>, RunError> {
+        let view = self.known(&scope.run().thread).await?;
+        let none = Answers::default();
+        match inbox::still_asked(&view, &none)? {
+            Some(asks) if asks.is_empty() => {
+                let epoch = scope.run().epoch;
+                self.give_up(&view, &none, epoch).await.map(Some)
+            }
+            Some(asks) => Ok(Some(Report {
+                asks,
+                ..view.report()
+            })),
+            None => Ok(None),
+        }
+    }
+
+    /// What a resume comes to.
+    fn ahead(&self, view: &ThreadView, answers: &Answers) -> Result<Ahead, RunError> {
+        if inbox::is_asked(view)? {
+            return Ok(match inbox::still_asked(view, answers)? {
+                Some(asks) if asks.is_empty() => Ahead::Cancelling,
+                Some(asks) if answers.is_empty() => Ahead::Nothing(Box::new(Report {
+                    asks,
+                    ..view.report()
+                })),
+                // It goes on until it asked, or was told, what became of them.
+                _ => Ahead::Work,
+            });
+        }
+        let waits = view.waits() && !view.is_due(self.now_ms());
+        let idle = matches!(view.phase, Phase::Closed(_)) || waits;
+        if answers.is_empty() && idle {
+            return Ok(Ahead::Nothing(Box::new(view.report())));
+        }
+        Ok(Ahead::Work)
     }
 
     /// Records the answers and the new attempt as one batch.
@@ -303,9 +395,7 @@ impl Runtime {
         let digest = program.definition().digest();
         let changed = digest != view.definition;
         let mut write = Write::new();
-        for (id, answer) in another.answers.iter() {
-            write.fact(Ask::answer_key(id), kind::ANSWER, answer);
-        }
+        another.answers.write(&mut write);
         if changed {
             write.content(program.definition().content());
         }
@@ -349,6 +439,7 @@ impl Runtime {
         program: &Program,
         scope: &Scope,
         at: Position,
+        since: Seq,
     ) -> Result<Report, RunError> {
         let frame = RunFrame {
             conversation: program.conversation(),
@@ -356,10 +447,17 @@ impl Runtime {
         };
         let run = scope.run();
         let drive = Box::pin(program.graph().drive(scope, at, &frame));
-        let end = scope.attended(drive).await;
+        let drive = scope.attended(drive);
+        let (end, is_asked) = inbox::heeding(scope, since, drive).await;
         // However it ended, what it did is durable before anybody hears of it.
         if !matches!(&end, Err(Halt::Journal(_))) {
             scope.flush().await?;
+        }
+        if is_asked
+            && inbox::is_left(&end)
+            && let Some(report) = self.give_up_driven(scope).await?
+        {
+            return Ok(report);
         }
         match end {
             Ok(end) => {
@@ -400,7 +498,8 @@ impl Runtime {
             events: watch.events,
             clock: Arc::clone(&self.clock),
             durability: watch.durability,
-            cancel: watch.cancel,
+            // Who asks for the end of one run does not cancel what else it belongs to.
+            cancel: watch.cancel.child_token(),
             drain: watch.drain,
         }
     }
@@ -454,13 +553,6 @@ impl Runtime {
             self.clock.sleep(PATIENCE / LOOKS).await;
         }
         Ok(())
-    }
-
-    /// The report of a run that has nothing to do.
-    fn settled(&self, view: &ThreadView, answers: &Answers) -> Option<Report> {
-        let waits = view.waits() && !view.is_due(self.now_ms());
-        let idle = matches!(view.phase, Phase::Closed(_)) || waits;
-        (answers.is_empty() && idle).then(|| view.report())
     }
 
     /// Whether what is pending still has its node and its tool.
@@ -543,6 +635,17 @@ fn difference(program: &Program, ask: &Ask) -> Option<String> {
     (now != call.effect).then(|| {
         let (then, now) = (call.effect.as_str(), now.as_str());
         format!("the effect of `{}` was `{then}` and is `{now}`", call.tool)
+    })
+}
+
+fn refuse_other(view: &ThreadView, only: Option<&RunId>) -> Result<(), RunError> {
+    if only.is_none_or(|only| *only == view.run) {
+        return Ok(());
+    }
+    Err(RunError::Stands {
+        thread: view.thread.clone(),
+        stands: "is a later one".into(),
+        hint: "look at the thread with `rag threads show`".into(),
     })
 }
 

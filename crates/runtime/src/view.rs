@@ -264,6 +264,15 @@ impl ThreadView {
             && !since.any(|record| record.is(kind::ANSWER))
     }
 
+    /// Whether somebody [asked](crate::Runtime::request_cancel) for the end of the run,
+    /// and it did not end since: a resume closes it.
+    ///
+    /// # Errors
+    /// [`JournalError::Corrupt`]: a record cannot be read.
+    pub fn is_cancel_requested(&self) -> Result<bool, JournalError> {
+        crate::inbox::is_asked(self)
+    }
+
     /// The steps and calls of the run that were started and may have taken effect:
     /// nothing says how their last try ended, no person did, and their task is not
     /// over. Each with its tool, or `step`.

@@ -38,6 +38,7 @@ pub(crate) struct Bench {
     pub(crate) world: World,
     pub(crate) limits: Limits,
     pub(crate) durability: Durability,
+    pub(crate) ids: Arc<CountingIds>,
 }
 
 impl Bench {
@@ -51,6 +52,7 @@ impl Bench {
             world: World::new(),
             limits: Limits::default(),
             durability: Durability::Sync,
+            ids: Arc::default(),
         }
     }
 
@@ -95,6 +97,11 @@ impl Bench {
         let lose = lose.declare(|spec| spec.approval = Some(Approval::Allow));
         capabilities.tool(Arc::new(lose));
         capabilities.model("hang", Arc::new(FakeModel::new([Reply::Hang])));
+        let stick = Reply::Calls(vec![("stick", "{}".to_owned())]);
+        capabilities.model("sticking", Arc::new(FakeModel::new([stick])));
+        let stick = FakeTool::new("stick", EffectClass::Once, |_, _| std::future::pending());
+        let stick = stick.declare(|spec| spec.approval = Some(Approval::Allow));
+        capabilities.tool(Arc::new(stick));
         capabilities.tool(Arc::new(FakeTool::noting(
             "pay",
             EffectClass::Once,
@@ -113,8 +120,8 @@ impl Bench {
     }
 
     pub(crate) fn runtime(&self) -> Runtime {
-        let (clock, ids) = (Arc::new(TestClock::new()), Arc::new(CountingIds::default()));
-        Runtime::new(Arc::clone(&self.journal), clock, ids)
+        let clock = Arc::new(TestClock::new());
+        Runtime::new(Arc::clone(&self.journal), clock, self.ids.clone())
     }
 
     pub(crate) fn watch(&self) -> Watch {

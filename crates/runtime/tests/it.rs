@@ -13,6 +13,7 @@ mod crash;
 mod decisions;
 mod durability;
 mod graphs;
+mod inbox;
 mod lifecycle;
 mod races;
 mod stream;

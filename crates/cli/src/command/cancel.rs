@@ -1,9 +1,10 @@
-//! `rag cancel`: gives up the last run of a thread.
+//! `rag cancel`: gives up the last run of a thread, also one that another process
+//! drives.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use rustagents_core::ids::ThreadId;
-use rustagents_runtime::{RunError, ThreadView, view::Phase};
+use rustagents_core::{Code, ids::ThreadId};
+use rustagents_runtime::{CancelRequest, Cancelling, RunError, ThreadView, view::Phase};
 
 use crate::{
     arguments::Cancel, command::runtime, failure::Failure, output::Output, store::Address,
@@ -18,7 +19,13 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
     let journal = address.open()?;
     let view = ThreadView::load(&*journal, &thread).await?;
     let runtime = runtime(journal).taking_over(arguments.takeover);
-    let report = runtime.cancel(&thread).await?;
+    let reason = arguments.reason.as_deref();
+    let patience = Duration::from_secs(arguments.wait);
+    let report = match runtime.cancel_within(&thread, reason, patience).await? {
+        Cancelling::Closed(report) => report,
+        Cancelling::Standing(request) => return Err(standing(&thread, &request)),
+        _ => return Err(Failure::internal(&"the run ended in an unknown way")),
+    };
     output.cancelled(&report)?;
     if let Some(view) = view.filter(|view| !matches!(view.phase, Phase::Closed(_))) {
         for (call, started) in view.started()? {
@@ -28,4 +35,18 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The driver has not ended the run yet.
+fn standing(thread: &ThreadId, request: &CancelRequest) -> Failure {
+    let message = if request.is_repeated {
+        let process = request.body.process;
+        format!("thread `{thread}` is still driven; process {process} had asked for the same")
+    } else {
+        format!("thread `{thread}` is still driven")
+    };
+    Failure::busy(Code::Busy, message).hint(
+        "the request stands: the driver, or the next `rag resume`, closes the run; where the \
+         driver hangs, take the thread over with `--takeover`",
+    )
 }

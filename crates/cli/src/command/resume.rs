@@ -40,7 +40,7 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
         .ok_or_else(unknown)?;
     let signals = Signals::listen()?;
     let idle = matches!(view.phase, Phase::Closed(_)) || view.waits();
-    if decisions.is_empty() && idle {
+    if decisions.is_empty() && idle && !view.is_cancel_requested()? {
         return finish(&view.report(), output, &signals);
     }
     let config = arguments.common.config.as_deref();

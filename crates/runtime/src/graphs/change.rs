@@ -16,6 +16,7 @@ use rustagents_graph::{
 use super::{GraphRunError, GraphRunner, GraphView, look};
 use crate::{
     doubt::{self, Tasks},
+    inbox::CancelRequest,
     ledger,
     record::{RunClosed, RunSuspended},
     report::Status,
@@ -132,6 +133,22 @@ impl GraphRunner {
         let closed = RunClosed::cancelled(ledger::spent(view.log(), &view.run)?);
         write.commit(kind::RUN_CLOSED, &closed);
         Ok(scope.append(write).await?)
+    }
+
+    /// Asks whoever drives the last run of a thread to give it up, as
+    /// [`Runtime::request_cancel`](crate::Runtime::request_cancel) does. A runner that
+    /// is asked ends with [`GraphRunError::Stands`], and so does the next resume where
+    /// nobody was there to be asked.
+    ///
+    /// # Errors
+    /// [`RunError::Stands`](crate::RunError::Stands) if the run is over.
+    pub async fn request_cancel(
+        &self,
+        thread: &str,
+        reason: Option<&str>,
+    ) -> Result<CancelRequest, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        Ok(self.runtime.request_cancel(&thread, reason).await?)
     }
 
     async fn back<S: GraphState>(

@@ -104,6 +104,11 @@ impl GraphRunError {
         }
     }
 
+    /// A run that was closed because somebody asked for that.
+    pub(super) fn given_up(view: &ThreadView) -> Self {
+        Self::over(view, Status::Cancelled, "as somebody asked")
+    }
+
     pub(super) fn over(view: &ThreadView, status: Status, what: &'static str) -> Self {
         let thread = view.thread.clone();
         Self::Stands {

@@ -17,7 +17,10 @@ use rustagents_graph::{
 };
 use serde_json::Value;
 
-use crate::record::{RunAttempt, RunClosed, RunOpened, RunSuspended};
+use crate::{
+    inbox::CancelBody,
+    record::{RunAttempt, RunClosed, RunOpened, RunSuspended},
+};
 
 /// What a record names.
 #[derive(Debug, Default)]
@@ -110,6 +113,8 @@ impl Mentions {
             record.decode::<Ask>(kind::ASK)?;
         } else if record.is(kind::ANSWER) {
             record.decode::<Answer>(kind::ANSWER)?;
+        } else if record.is(kind::CANCEL) {
+            record.decode::<CancelBody>(kind::CANCEL)?;
         } else {
             let body = serde_json::from_str::<serde::de::IgnoredAny>(&record.body);
             body.map_err(|error| JournalError::Corrupt {
