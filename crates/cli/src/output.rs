@@ -3,6 +3,7 @@
 
 mod checks;
 mod events;
+mod inbox;
 mod json;
 pub(crate) mod live;
 pub(crate) mod person;

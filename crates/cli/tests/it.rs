@@ -8,6 +8,7 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod answering;
 mod architecture;
 mod bench;
 mod cancelling;

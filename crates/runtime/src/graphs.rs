@@ -215,7 +215,8 @@ impl GraphRunner {
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
-        self.drive(graph, &scope, at, since).await
+        let driven = self.drive(graph, &scope, at, since).await?;
+        self.answered(graph, &claim, driven).await
     }
 
     /// Goes on with the last run of a thread: after answers, after a crash, or after
@@ -334,7 +335,6 @@ impl GraphRunner {
         Ok((view, resumed))
     }
 
-    /// Begins another attempt, together with the answers, and drives it.
     async fn go_on<S: GraphState>(
         &self,
         graph: &Graph<S>,
@@ -344,6 +344,37 @@ impl GraphRunner {
         limits: Limits,
         retries: bool,
     ) -> Result<GraphRun<S>, GraphRunError> {
+        let driven = self.once_more(graph, view, claim, answers, limits, retries);
+        let driven = driven.await?;
+        self.answered(graph, claim, driven).await
+    }
+
+    /// Goes on as long as others answered meanwhile what the run has come to wait for.
+    async fn answered<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        claim: &Claim,
+        mut driven: Driven<S>,
+    ) -> Result<GraphRun<S>, GraphRunError> {
+        while driven.is_answered {
+            let view = self.known(&driven.run.thread).await?;
+            let none = Answers::default();
+            let again = self.once_more(graph, &view, claim, &none, view.limits, false);
+            driven = again.await?;
+        }
+        Ok(driven.run)
+    }
+
+    /// Begins another attempt, together with the answers, and drives it.
+    async fn once_more<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        view: &ThreadView,
+        claim: &Claim,
+        answers: &Answers,
+        limits: Limits,
+        retries: bool,
+    ) -> Result<Driven<S>, GraphRunError> {
         let attempt = view.attempts + 1;
         let definition = definition(graph);
         let changed = definition.digest != view.definition;
@@ -398,7 +429,7 @@ impl GraphRunner {
         scope: &Scope,
         at: Position<S>,
         since: Seq,
-    ) -> Result<GraphRun<S>, GraphRunError> {
+    ) -> Result<Driven<S>, GraphRunError> {
         let frame = Records { scope };
         let drive = Box::pin(graph.drive(scope, at, &frame));
         let drive = scope.attended(drive);
@@ -413,7 +444,9 @@ impl GraphRunner {
         let end = end?;
         let run = scope.run();
         let walked = self.walked(&run.thread, &run.run).await?;
-        Ok(GraphRun {
+        let waits = matches!(end.outcome, Outcome::Suspended(_));
+        let is_answered = waits && inbox::is_answered(scope).await?;
+        let run = GraphRun {
             thread: run.thread.clone(),
             run: run.run.clone(),
             outcome: end.outcome,
@@ -421,7 +454,8 @@ impl GraphRunner {
             checkpoint: walked.checkpoint,
             steps: end.steps,
             visited: walked.visited,
-        })
+        };
+        Ok(Driven { run, is_answered })
     }
 
     /// Gives up the run that `scope` drove, as somebody asked, and says so; where its
@@ -460,6 +494,13 @@ impl GraphRunner {
             thread: thread.clone(),
         })
     }
+}
+
+/// What an attempt came to.
+struct Driven<S: GraphState> {
+    run: GraphRun<S>,
+    /// Whether somebody answered meanwhile what the run has come to wait for.
+    is_answered: bool,
 }
 
 /// What a resume does.

@@ -42,10 +42,10 @@ use crate::{
 };
 
 /// How long a thread's owner may take to be gone before it counts as living.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How often it is looked at in that time.
-const LOOKS: u32 = 20;
+pub(crate) const LOOKS: u32 = 20;
 
 /// Opens and resumes runs on one journal.
 #[derive(Clone)]
@@ -107,6 +107,22 @@ enum Ahead {
     Work,
     /// The end of the run, for which somebody asked.
     Cancelling,
+}
+
+/// What an attempt came to.
+struct Driven {
+    report: Report,
+    /// Whether somebody answered meanwhile what the run has come to wait for.
+    is_answered: bool,
+}
+
+impl From<Report> for Driven {
+    fn from(report: Report) -> Self {
+        Self {
+            report,
+            is_answered: false,
+        }
+    }
 }
 
 /// How another attempt at a run begins.
@@ -183,7 +199,7 @@ impl Runtime {
             input: input.clone(),
             log,
             budget: Budget::resumed(start.limits, Spent::default()),
-            ..self.shared(thread, &claim, watch)
+            ..self.shared(thread, &claim, watch.clone())
         });
         let at = self.open(program, &scope, start).await?;
         started(&scope);
@@ -192,7 +208,8 @@ impl Runtime {
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
-        self.drive(program, &scope, at, since).await
+        let driven = self.drive(program, &scope, at, since).await?;
+        self.answered(program, &claim, driven, &watch).await
     }
 
     async fn open(
@@ -279,7 +296,42 @@ impl Runtime {
         another: Another<'_>,
         watch: Watch,
     ) -> Result<Report, RunError> {
-        let scope = self.attempt(program, view, claim, another, watch).await?;
+        let driven = self.once_more(program, view, claim, another, &watch);
+        let driven = driven.await?;
+        self.answered(program, claim, driven, &watch).await
+    }
+
+    /// Goes on as long as others answered meanwhile what the run has come to wait for.
+    /// Each time round has an answer of its own.
+    async fn answered(
+        &self,
+        program: &Program,
+        claim: &Claim,
+        mut driven: Driven,
+        watch: &Watch,
+    ) -> Result<Report, RunError> {
+        while driven.is_answered {
+            let view = self.known(&driven.report.thread).await?;
+            let again = Another {
+                answers: &Answers::default(),
+                limits: view.limits,
+                retries: false,
+            };
+            driven = self.once_more(program, &view, claim, again, watch).await?;
+        }
+        Ok(driven.report)
+    }
+
+    async fn once_more(
+        &self,
+        program: &Program,
+        view: &ThreadView,
+        claim: &Claim,
+        another: Another<'_>,
+        watch: &Watch,
+    ) -> Result<Driven, RunError> {
+        let attempt = self.attempt(program, view, claim, another, watch.clone());
+        let scope = attempt.await?;
         started(&scope);
         let digest = program.definition().digest();
         if digest != view.definition {
@@ -440,7 +492,7 @@ impl Runtime {
         scope: &Scope,
         at: Position,
         since: Seq,
-    ) -> Result<Report, RunError> {
+    ) -> Result<Driven, RunError> {
         let frame = RunFrame {
             conversation: program.conversation(),
             scope,
@@ -457,15 +509,19 @@ impl Runtime {
             && inbox::is_left(&end)
             && let Some(report) = self.give_up_driven(scope).await?
         {
-            return Ok(report);
+            return Ok(report.into());
         }
         match end {
             Ok(end) => {
                 let closed = frame.closed(&end);
                 let (thread, id) = (run.thread.clone(), run.run.clone());
-                Ok(Report::of_end(thread, id, &end, closed, run.budget.spent()))
+                let waits = matches!(end.outcome, Outcome::Suspended(_));
+                Ok(Driven {
+                    report: Report::of_end(thread, id, &end, closed, run.budget.spent()),
+                    is_answered: waits && inbox::is_answered(scope).await?,
+                })
             }
-            Err(Halt::Cancelled | Halt::Drained) => Ok(Report {
+            Err(Halt::Cancelled | Halt::Drained) => Ok(Driven::from(Report {
                 thread: run.thread.clone(),
                 run: run.run.clone(),
                 status: Status::Cancelled,
@@ -477,7 +533,7 @@ impl Runtime {
                 hint: Some("the thread can be resumed".into()),
                 steps: run.budget.spent().steps,
                 spent: run.budget.spent(),
-            }),
+            })),
             Err(halt) => Err(halt.into()),
         }
     }

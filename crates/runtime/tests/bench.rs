@@ -97,6 +97,13 @@ impl Bench {
         let lose = lose.declare(|spec| spec.approval = Some(Approval::Allow));
         capabilities.tool(Arc::new(lose));
         capabilities.model("hang", Arc::new(FakeModel::new([Reply::Hang])));
+        let dawdle = Reply::Calls(vec![("dawdle", "{}".to_owned())]);
+        capabilities.model("dawdling", Arc::new(FakeModel::new([dawdle])));
+        let dawdle = FakeTool::new("dawdle", EffectClass::Repeatable, |_, _| async {
+            tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+            Ok(serde_json::json!({ "ok": true }))
+        });
+        capabilities.tool(Arc::new(dawdle));
         let stick = Reply::Calls(vec![("stick", "{}".to_owned())]);
         capabilities.model("sticking", Arc::new(FakeModel::new([stick])));
         let stick = FakeTool::new("stick", EffectClass::Once, |_, _| std::future::pending());

@@ -1,5 +1,6 @@
 //! What others ask of a thread that somebody drives.
 
+mod answer;
 mod cancel;
 
 use std::sync::Arc;

@@ -5,9 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use rustagents_core::{Code, ids::ThreadId};
+use rustagents_core::{Code, ids::ThreadId, journal::JournalError};
 use rustagents_runtime::{
-    Decision, Resume as Request, RunError, ThreadView, record::Target, view::Phase,
+    Answered, Decision, Resume as Request, RunError, ThreadView, answers::AnswerError,
+    record::Target, view::Phase,
 };
 
 use crate::{
@@ -45,16 +46,28 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     }
     let config = arguments.common.config.as_deref();
     let ready = recorded_plan(&arguments.plan, config, &view.opened.target)?;
-    let request = Request { thread, decisions };
-    let report = runtime(journal)
-        .taking_over(arguments.plan.takeover)
-        .resume(
-            &ready.program,
-            request,
-            watch(output, &signals, &arguments.common, true),
-        )
-        .await?;
-    driven(&report, output, &signals)
+    let runtime = runtime(journal).taking_over(arguments.plan.takeover);
+    let resume = |decisions: &[Decision]| {
+        let (thread, decisions) = (thread.clone(), decisions.to_vec());
+        let watch = watch(output, &signals, &arguments.common, true);
+        runtime.resume(&ready.program, Request { thread, decisions }, watch)
+    };
+    let report = match resume(&decisions).await {
+        Err(RunError::Journal(busy @ JournalError::Busy { .. })) if !decisions.is_empty() => {
+            match runtime.answer(&thread, &decisions).await {
+                Ok(Answered::Heard(owner)) => {
+                    output.answered(&thread, &decisions, &owner)?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+                // It may come to be asked, once its driver is so far.
+                Err(RunError::Answer(AnswerError::Unknown { .. })) => Err(busy.into()),
+                Ok(_) => resume(&[]).await,
+                Err(error) => Err(error),
+            }
+        }
+        resumed => resumed,
+    };
+    driven(&report?, output, &signals)
 }
 
 /// The plan that the run's record names, unless the command line says otherwise.

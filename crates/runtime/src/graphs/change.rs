@@ -13,10 +13,10 @@ use rustagents_graph::{
     record::{Checkpoint, Pending},
 };
 
-use super::{GraphRunError, GraphRunner, GraphView, look};
+use super::{Decisions, GraphRunError, GraphRunner, GraphView, look};
 use crate::{
     doubt::{self, Tasks},
-    inbox::CancelRequest,
+    inbox::{Answered, CancelRequest},
     ledger,
     record::{RunClosed, RunSuspended},
     report::Status,
@@ -149,6 +149,23 @@ impl GraphRunner {
     ) -> Result<CancelRequest, GraphRunError> {
         let thread = ThreadId::new(thread)?;
         Ok(self.runtime.request_cancel(&thread, reason).await?)
+    }
+
+    /// Records answers for a run that somebody else drives, as
+    /// [`Runtime::answer`](crate::Runtime::answer) does. Who drives it goes on with
+    /// them once the run would wait.
+    ///
+    /// # Errors
+    /// [`GraphRunError::Run`]: nothing pending takes such an answer.
+    pub async fn answer(
+        &self,
+        thread: &str,
+        answers: impl Into<Decisions>,
+    ) -> Result<Answered, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        let decisions = answers.into();
+        let answered = self.runtime.answer(&thread, decisions.as_slice());
+        Ok(answered.await?)
     }
 
     async fn back<S: GraphState>(

@@ -6,11 +6,11 @@ use futures::future::{Either, select};
 use rustagents_core::{
     ask::Ask,
     ids::{FactKey, RunId, ThreadId},
-    journal::{Author, Batch, Entry, JournalError, Place, Record, Select, Seq, kind},
+    journal::{JournalError, Record, Select, Seq, kind},
 };
 use serde::{Deserialize, Serialize};
 
-use super::root;
+use super::{Outside, root};
 use crate::{
     answers::Answers,
     doubt,
@@ -147,25 +147,9 @@ impl Runtime {
             process: self.owner().process,
             reason: reason.map(str::to_owned),
         };
-        let entry = Entry {
-            chain: root(),
-            place: Place::Fact(key(&view.run, view.attempts)),
-            kind: kind::CANCEL,
-            run: view.run.clone(),
-            attempt: view.attempts,
-            effect: None,
-            digest: None,
-            body: encoded(&body)?,
-        };
-        let batch = Batch {
-            thread: thread.clone(),
-            author: Author::Outside,
-            heads: Vec::new(),
-            entries: vec![entry],
-            messages: Vec::new(),
-            contents: Vec::new(),
-            at_ms: self.now_ms(),
-        };
+        let mut outside = Outside::about(&view.run, view.attempts);
+        outside.fact(key(&view.run, view.attempts), kind::CANCEL, &body)?;
+        let batch = outside.batch(self, thread);
         let at_ms = batch.at_ms;
         let (body, at_ms, seq, is_repeated) = match self.journal().append(batch).await {
             Ok(seqs) => (body, at_ms, seqs.first().copied().unwrap_or(0), false),
@@ -296,11 +280,5 @@ fn check_reason(reason: Option<&str>) -> Result<(), JournalError> {
         what: "reason",
         bytes,
         limit: MAX_REASON,
-    })
-}
-
-fn encoded(body: &impl Serialize) -> Result<String, JournalError> {
-    serde_json::to_string(body).map_err(|error| JournalError::Encode {
-        reason: error.to_string(),
     })
 }

@@ -14,14 +14,11 @@ use rustagents_core::{
 };
 use rustagents_graph::{GraphEnd, GraphState, Outcome};
 
-use super::root;
+use super::{LOOK, root};
 
 /// How long it takes between two looks. Every write of the driver's own would be one
 /// otherwise.
 const PAUSE: Duration = Duration::from_millis(250);
-
-/// How many requests are read in one look; any of them is reason enough.
-const LOOK: usize = 100;
 
 /// Does the `work` of a run, and cancels the run once somebody asks for that in a
 /// record after the place `since`. Says whether somebody did.
