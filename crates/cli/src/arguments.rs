@@ -65,11 +65,25 @@ pub(crate) struct Run {
     /// A value for a channel
     #[arg(long = "set", value_name = "CHANNEL=JSON")]
     pub(crate) set: Vec<String>,
+    /// Where the thread has a run that is driven or waits: refuse the input, let it wait, or
+    /// give the run up, without or with what it did to the state
+    #[arg(long, value_enum, default_value_t = Busy::Reject)]
+    pub(crate) on_busy: Busy,
     /// Take the thread over from the process that drives it
     #[arg(long)]
     pub(crate) takeover: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// What a new input does to the run that it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Busy {
+    #[default]
+    Reject,
+    Enqueue,
+    Interrupt,
+    Rollback,
 }
 
 #[derive(Debug, Args)]
@@ -135,6 +149,9 @@ pub(crate) struct Chat {
 pub(crate) struct Cancel {
     /// The thread
     pub(crate) thread: String,
+    /// Take an input out of the queue instead, by its name
+    #[arg(long, value_name = "INPUT", conflicts_with_all = ["reason", "takeover"])]
+    pub(crate) queued: Option<String>,
     /// Why, for the record of a run that another process drives
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,

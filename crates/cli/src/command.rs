@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod graph;
+pub(crate) mod inbox;
 pub(crate) mod new;
 pub(crate) mod resume;
 pub(crate) mod run;

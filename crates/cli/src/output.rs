@@ -20,6 +20,7 @@ use rustagents_core::event::Events;
 use rustagents_lang::Diagnostic;
 use rustagents_runtime::{
     Report, ThreadView,
+    inbox::QueuedInput,
     inspect::{Moment, Standing, ThreadSummary},
 };
 
@@ -239,12 +240,19 @@ impl Output {
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub(crate) fn thread(&self, view: &ThreadView, standing: Standing) -> Result<(), Failure> {
+    pub(crate) fn thread(
+        &self,
+        view: &ThreadView,
+        standing: Standing,
+        waiting: &[QueuedInput],
+    ) -> Result<(), Failure> {
         let report = view.report();
         if self.is_json() {
-            return say(&json::thread(view, standing, &report, &self.resume));
+            let object = json::thread(view, standing, &report, waiting, &self.resume);
+            return say(&object);
         }
-        let text = person::thread(view, standing, &report, &self.resume);
+        let mut text = person::thread(view, standing, &report, &self.resume);
+        text.push_str(&person::waiting(waiting));
         wrote(writeln(
             AutoStream::new(std::io::stdout(), self.color),
             &text,

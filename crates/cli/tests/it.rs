@@ -28,6 +28,7 @@ mod new_command;
 mod old_stores;
 mod places;
 mod processes;
+mod queueing;
 mod real_http;
 mod terminal;
 mod travel;

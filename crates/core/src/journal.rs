@@ -145,6 +145,16 @@ pub mod kind {
         name: "run.cancel",
         version: 1,
     };
+    /// An input that waits until its thread takes it.
+    pub const ITEM: Kind = Kind {
+        name: "inbox.item",
+        version: 1,
+    };
+    /// An input that waited is taken, or withdrawn.
+    pub const TAKEN: Kind = Kind {
+        name: "inbox.taken",
+        version: 1,
+    };
 }
 
 /// A chain of commits.

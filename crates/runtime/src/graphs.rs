@@ -481,6 +481,7 @@ impl GraphRunner {
             definition: definition.digest,
             limits: self.limits,
             input: None,
+            queued: None,
         };
         let mut opening = Write::new();
         opening.content(definition);

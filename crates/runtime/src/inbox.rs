@@ -2,10 +2,11 @@
 //!
 //! Who drives a thread looks for them beside its work (`inbox/watch.rs`), at a pace of
 //! its own, so that no step waits for it. `inbox/cancel.rs` asks for the end of a run,
-//! `inbox/answer.rs` answers its questions.
+//! `inbox/answer.rs` answers its questions, `inbox/queue.rs` has inputs that wait.
 
 mod answer;
 mod cancel;
+mod queue;
 mod watch;
 
 use rustagents_core::{
@@ -20,6 +21,8 @@ pub use answer::Answered;
 pub(crate) use answer::is_answered;
 pub use cancel::{CancelBody, CancelRequest, Cancelling};
 pub(crate) use cancel::{is_asked, still_asked};
+pub(crate) use queue::item_of_key;
+pub use queue::{ItemBody, OnBusy, QueuedInput, TakenBody, Turn, queue};
 pub(crate) use watch::{heeding, is_left};
 
 /// How many records are read in one look; any of them is reason enough.

@@ -34,7 +34,7 @@ pub mod view;
 
 pub use answers::{Answers, Decision};
 pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
-pub use inbox::{Answered, CancelRequest, Cancelling};
+pub use inbox::{Answered, CancelRequest, Cancelling, OnBusy};
 pub use nodes::{AgentNode, AgentSaid};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};

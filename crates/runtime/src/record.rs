@@ -25,6 +25,9 @@ pub struct RunOpened {
     /// The message that is its input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<MessageId>,
+    /// The name of the input, where it had waited in the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued: Option<String>,
 }
 
 /// Where a plan comes from, so that a resume needs only the thread.

@@ -33,7 +33,8 @@ pub use update::{StateEdit, UpdateState, Updated};
 
 use crate::{
     answers::{AnswerError, Answers, Decision},
-    inbox, ledger,
+    inbox::{self, QueuedInput},
+    ledger,
     program::Program,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
     report::{self, Report, Status},
@@ -179,6 +180,24 @@ impl Runtime {
         start: Start,
         watch: Watch,
     ) -> Result<Report, RunError> {
+        match self.begin(program, start, None, watch).await? {
+            Some(report) => Ok(report),
+            None => Err(JournalError::Malformed {
+                rule: "an input that did not wait was taken",
+            }
+            .into()),
+        }
+    }
+
+    /// Opens a run on an input, which may have waited as `item`, and drives it. `None`
+    /// if another item is to be taken first, or somebody took this one.
+    pub(crate) async fn begin(
+        &self,
+        program: &Program,
+        start: Start,
+        item: Option<&QueuedInput>,
+        watch: Watch,
+    ) -> Result<Option<Report>, RunError> {
         let thread = match &start.thread {
             Some(thread) => thread.clone(),
             None => self.fresh_thread()?,
@@ -190,6 +209,11 @@ impl Runtime {
         // Between the look and the claim somebody else may have opened a run.
         let log = ThreadLog::load(&*self.journal, &thread, &Branch::main()).await?;
         refuse_unfinished(&thread, ThreadView::of(&thread, log.clone())?)?;
+        if let Some(item) = item
+            && !self.is_next(&thread, item).await?
+        {
+            return Ok(None);
+        }
         let input = start.input.as_ref();
         let input = input.map(|_| MessageId::numbered(log.last_message() + 1));
         let since = log.last_seq();
@@ -201,7 +225,7 @@ impl Runtime {
             budget: Budget::resumed(start.limits, Spent::default()),
             ..self.shared(thread, &claim, watch.clone())
         });
-        let at = self.open(program, &scope, start).await?;
+        let at = self.open(program, &scope, start, item).await?;
         started(&scope);
         scope.emit(|| Event::CheckpointSaved {
             namespace: Namespace::root(),
@@ -209,7 +233,8 @@ impl Runtime {
             is_durable: !scope.is_behind(),
         });
         let driven = self.drive(program, &scope, at, since).await?;
-        self.answered(program, &claim, driven, &watch).await
+        let report = self.answered(program, &claim, driven, &watch).await?;
+        Ok(Some(report))
     }
 
     async fn open(
@@ -217,16 +242,21 @@ impl Runtime {
         program: &Program,
         scope: &Scope,
         start: Start,
+        item: Option<&QueuedInput>,
     ) -> Result<Position, RunError> {
         let opened = RunOpened {
             target: start.target,
             definition: program.definition().digest(),
             limits: start.limits,
             input: scope.run().input.clone(),
+            queued: item.map(|item| item.id.clone()),
         };
         let mut opening = Write::new();
         opening.content(program.definition().content());
         opening.commit(kind::RUN_OPENED, &opened);
+        if let Some(item) = item {
+            item.take(&scope.run().run, &mut opening);
+        }
         let mut input = Writes::new();
         for (channel, value) in start.set {
             input.push(channel, Update::Value(value));
@@ -635,7 +665,7 @@ impl Runtime {
     }
 }
 
-fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
+pub(crate) fn check_input(program: &Program, start: &Start) -> Result<(), RunError> {
     if start.input.is_some() && program.conversation().is_none() {
         return Err(RunError::NoConversation);
     }
@@ -694,7 +724,7 @@ fn difference(program: &Program, ask: &Ask) -> Option<String> {
     })
 }
 
-fn refuse_other(view: &ThreadView, only: Option<&RunId>) -> Result<(), RunError> {
+pub(crate) fn refuse_other(view: &ThreadView, only: Option<&RunId>) -> Result<(), RunError> {
     if only.is_none_or(|only| *only == view.run) {
         return Ok(());
     }

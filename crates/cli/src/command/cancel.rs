@@ -1,14 +1,23 @@
 //! `rag cancel`: gives up the last run of a thread, also one that another process
 //! drives.
 
-use std::{process::ExitCode, time::Duration};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use rustagents_core::{Code, ids::ThreadId};
-use rustagents_runtime::{CancelRequest, Cancelling, RunError, ThreadView, view::Phase};
+use rustagents_runtime::{
+    CancelRequest, Cancelling, RunError, Runtime, ThreadView, inbox::queue, view::Phase,
+};
 
 use crate::{
-    arguments::Cancel, command::runtime, failure::Failure, output::Output, store::Address,
+    arguments::Cancel,
+    command::runtime,
+    failure::Failure,
+    output::{Output, plural},
+    store::Address,
 };
+
+/// How long a process that drives a thread is waited for that is asked to give a run up.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCode, Failure> {
     let address = Address::parse(arguments.common.store.as_deref())?;
@@ -17,8 +26,11 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
         return Err(RunError::UnknownThread { thread }.into());
     }
     let journal = address.open()?;
+    if let Some(id) = &arguments.queued {
+        return withdraw(&runtime(journal), &thread, id, output).await;
+    }
     let view = ThreadView::load(&*journal, &thread).await?;
-    let runtime = runtime(journal).taking_over(arguments.takeover);
+    let runtime = runtime(Arc::clone(&journal)).taking_over(arguments.takeover);
     let reason = arguments.reason.as_deref();
     let patience = Duration::from_secs(arguments.wait);
     let report = match runtime.cancel_within(&thread, reason, patience).await? {
@@ -34,6 +46,28 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
             ));
         }
     }
+    let waiting = queue(&*journal, &thread).await?.len();
+    if waiting > 0 {
+        let waiting = plural(waiting, "input");
+        output.note(&format!(
+            "{waiting} in the queue; `rag resume` goes on with the first"
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn withdraw(
+    runtime: &Runtime,
+    thread: &ThreadId,
+    id: &str,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    if !runtime.withdraw(thread, id).await? {
+        let message = format!("no input `{id}` waits for thread `{thread}`");
+        let hint = "`rag threads show` names those that do";
+        return Err(Failure::new(Code::RunStands, message).hint(hint));
+    }
+    output.withdrawn(thread, id)?;
     Ok(ExitCode::SUCCESS)
 }
 

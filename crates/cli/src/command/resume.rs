@@ -3,6 +3,7 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
 use rustagents_core::{Code, ids::ThreadId, journal::JournalError};
@@ -13,7 +14,7 @@ use rustagents_runtime::{
 
 use crate::{
     arguments::{Recorded, Resume},
-    command::{driven, finish, must_record, named_json, runtime, watch},
+    command::{driven, finish, inbox::Work, must_record, named_json, runtime, watch},
     failure::{BUILT, Failure},
     output::Output,
     plan::{Plan, Ready},
@@ -40,13 +41,25 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
         .await?
         .ok_or_else(unknown)?;
     let signals = Signals::listen()?;
+    let runtime = runtime(Arc::clone(&journal)).taking_over(arguments.plan.takeover);
+    let work = Work {
+        runtime: &runtime,
+        journal: &*journal,
+        output,
+        signals: &signals,
+        common: &arguments.common,
+    };
     let idle = matches!(view.phase, Phase::Closed(_)) || view.waits();
     if decisions.is_empty() && idle && !view.is_cancel_requested()? {
-        return finish(&view.report(), output, &signals);
+        let (report, worked) = work.rest(&thread, view.report()).await?;
+        return if worked {
+            driven(&report, output, &signals)
+        } else {
+            finish(&report, output, &signals)
+        };
     }
     let config = arguments.common.config.as_deref();
     let ready = recorded_plan(&arguments.plan, config, &view.opened.target)?;
-    let runtime = runtime(journal).taking_over(arguments.plan.takeover);
     let resume = |decisions: &[Decision]| {
         let (thread, decisions) = (thread.clone(), decisions.to_vec());
         let watch = watch(output, &signals, &arguments.common, true);
@@ -67,7 +80,8 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
         }
         resumed => resumed,
     };
-    driven(&report?, output, &signals)
+    let (report, _) = work.rest(&thread, report?).await?;
+    driven(&report, output, &signals)
 }
 
 /// The plan that the run's record names, unless the command line says otherwise.

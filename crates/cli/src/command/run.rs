@@ -1,13 +1,17 @@
 //! `rag run`: opens a run on a plan and drives it.
 
-use std::{io::Read, process::ExitCode};
+use std::{io::Read, process::ExitCode, sync::Arc};
 
 use rustagents_core::ids::ThreadId;
 use rustagents_runtime::Start;
 
 use crate::{
     arguments::Run,
-    command::{driven, named_json, runtime, watch},
+    command::{
+        driven,
+        inbox::{self, Work},
+        named_json, runtime, watch,
+    },
     failure::Failure,
     output::Output,
     plan::{Plan, read_text, text},
@@ -43,7 +47,18 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
         set,
         limits: ready.limits,
     };
-    let runtime = runtime(address.open()?).taking_over(arguments.takeover);
+    let journal = address.open()?;
+    let runtime = runtime(Arc::clone(&journal)).taking_over(arguments.takeover);
+    let work = Work {
+        runtime: &runtime,
+        journal: &*journal,
+        output,
+        signals: &signals,
+        common,
+    };
+    if let Some(busy) = inbox::policy(arguments.on_busy) {
+        return work.queued(&ready.program, start, busy).await;
+    }
     let report = runtime
         .start(
             &ready.program,

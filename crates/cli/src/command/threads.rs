@@ -10,7 +10,7 @@ mod transfer;
 use std::{process::ExitCode, sync::Arc};
 
 use rustagents_core::{Code, ids::ThreadId, journal::Journal};
-use rustagents_runtime::{RunError, ThreadView, inspect, threads::whole_at};
+use rustagents_runtime::{RunError, ThreadView, inbox::queue, inspect, threads::whole_at};
 
 use crate::{
     arguments::{Action, List, Threads},
@@ -65,7 +65,9 @@ async fn perform(
         }
         Some(Action::Show(of)) => {
             let (journal, view) = known(journal, &of.thread).await?;
-            output.thread(&view, inspect::standing(&*journal, &view).await?)?;
+            let standing = inspect::standing(&*journal, &view).await?;
+            let waiting = queue(&*journal, &view.thread).await?;
+            output.thread(&view, standing, &waiting)?;
         }
         Some(Action::History(of)) => {
             let (journal, view) = known(journal, &of.thread).await?;

@@ -1,7 +1,7 @@
 //! What is told of threads that another process drives.
 
 use rustagents_core::{ids::ThreadId, journal::Owner};
-use rustagents_runtime::Decision;
+use rustagents_runtime::{Decision, Report, inbox::QueuedInput};
 use serde_json::json;
 
 use super::{Output, person, say};
@@ -35,6 +35,63 @@ impl Output {
                 person::line(thread.as_str())
             ));
         }
+        Ok(())
+    }
+
+    /// An input waits.
+    pub(crate) fn queued(&self, thread: &ThreadId, item: &QueuedInput) {
+        let thread = person::line(thread.as_str());
+        self.note(&format!(
+            "queued behind what thread {thread} works on, as {}",
+            item.id
+        ));
+    }
+
+    /// An input waits, and nobody waits for it any more.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn stays(&self, thread: &ThreadId, item: &QueuedInput) -> Result<(), Failure> {
+        if self.is_json() {
+            let object = json!({ "schema": "rag.queued/1", "thread": thread, "queued": item.id });
+            return say(&object.to_string());
+        }
+        self.note("the input stays in the queue");
+        Ok(())
+    }
+
+    /// A run is opened on an input that waited.
+    pub(crate) fn taking(&self, item: &QueuedInput) {
+        let input = item.body.input.as_deref().unwrap_or_default();
+        self.note(&format!("from the queue: {}", person::line(input)));
+    }
+
+    /// What became of a run behind which another one was opened.
+    pub(crate) fn left(&self, report: &Report) {
+        let status = report.status.as_str();
+        match &report.output {
+            Some(output) => self.note(&format!("{status}: {}", person::line(output))),
+            None => self.note(status),
+        }
+    }
+
+    /// Why the queue stops, beside what is told.
+    pub(crate) fn stuck(&self, failure: &Failure) {
+        if !self.is_json() && !self.quiet {
+            self.stderr(&person::failure(failure));
+        }
+    }
+
+    /// An input was taken out of the queue.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn withdrawn(&self, thread: &ThreadId, id: &str) -> Result<(), Failure> {
+        if self.is_json() {
+            let object = json!({ "schema": "rag.withdrawn/1", "thread": thread, "queued": id });
+            return say(&object.to_string());
+        }
+        self.note(&format!("input {id} does not wait any more"));
         Ok(())
     }
 }

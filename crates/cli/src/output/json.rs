@@ -7,6 +7,7 @@ use rustagents_core::{
 use rustagents_lang::Severity;
 use rustagents_runtime::{
     Report, Status, ThreadView,
+    inbox::QueuedInput,
     inspect::{Moment, Standing, ThreadSummary},
 };
 use serde::Serialize;
@@ -223,9 +224,13 @@ pub(super) fn thread(
     view: &ThreadView,
     standing: Standing,
     report: &Report,
+    waiting: &[QueuedInput],
     resume: &Resume,
 ) -> String {
     let told = outcome(report, resume, None);
+    let waiting = waiting
+        .iter()
+        .map(|item| json!({ "id": item.id, "at": item.at_ms, "input": item.body.input }));
     json!({
         "schema": "rag.thread/1",
         "thread": view.thread,
@@ -239,6 +244,7 @@ pub(super) fn thread(
         "usage": told.usage,
         "steps": told.steps,
         "error": report.error,
+        "queue": waiting.collect::<Vec<_>>(),
     })
     .to_string()
 }

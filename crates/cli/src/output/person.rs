@@ -7,6 +7,7 @@ use rustagents_core::{
 };
 use rustagents_runtime::{
     Report, Status, ThreadView,
+    inbox::QueuedInput,
     inspect::{Moment, Source, Standing, ThreadSummary},
 };
 
@@ -213,6 +214,15 @@ pub(super) fn thread(
     };
     lines.extend(rest.filter(|text| !text.is_empty()));
     lines.join("\n")
+}
+
+/// The inputs that wait for a thread, as lines behind the others.
+pub(super) fn waiting(items: &[QueuedInput]) -> String {
+    let lines = items.iter().map(|item| {
+        let input = item.body.input.as_deref().unwrap_or_default();
+        format!("\nqueued    {}  {}", item.id, shown(input))
+    });
+    lines.collect()
 }
 
 /// A superstep a line.

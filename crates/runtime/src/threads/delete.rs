@@ -1,7 +1,7 @@
 //! Removes a thread, or one run of it.
 
 use rustagents_core::{
-    ids::{Branch, RunId, ThreadId},
+    ids::{Branch, FactKey, RunId, ThreadId},
     journal::{Journal, JournalError, Seq},
     log::ThreadLog,
 };
@@ -12,6 +12,7 @@ use super::{
     survey::{Survey, What},
 };
 use crate::{
+    inbox::item_of_key,
     runs::Runtime,
     view::{Phase, ThreadView},
 };
@@ -85,9 +86,16 @@ impl Runtime {
         let survey = Survey::of(self.journal(), thread).await?;
         let log = ThreadLog::load(self.journal(), thread, &Branch::main()).await?;
         let hole = hole(&survey, thread, run)?;
+        // An input goes with what says that it is taken, or it would wait again.
+        let taken = survey.taken_by(run);
+        let is_taken = |key: &FactKey| {
+            let item = item_of_key(key.as_str());
+            item.is_some_and(|(item, _)| taken.contains(item))
+        };
         let drops = |seq: Seq| {
-            survey.row(seq).is_some_and(|row| match row.what {
-                What::Snapshot { of, .. } => row.run == *run || hole.covered.contains(&of),
+            survey.row(seq).is_some_and(|row| match &row.what {
+                What::Snapshot { of, .. } => row.run == *run || hole.covered.contains(of),
+                What::Fact(key) => row.run == *run || is_taken(key),
                 _ => row.run == *run,
             })
         };

@@ -15,7 +15,7 @@ use super::{
     state,
     survey::{Row, Survey, What},
 };
-use crate::{runs::Runtime, view::ThreadView};
+use crate::{inbox::item_of_key, runs::Runtime, view::ThreadView};
 
 /// Which checkpoints stay. The last one always does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ struct Kept {
     /// Calls that change something and were begun after the first checkpoint, or by
     /// tasks that are left to do there.
     calls: BTreeSet<CallId>,
+    /// Inputs that wait in the queue.
+    waiting: BTreeSet<String>,
 }
 
 impl Runtime {
@@ -159,6 +161,7 @@ impl Kept {
             told_again: survey.told_again(first.1),
             runs: runs.map(|point| point.row.run.clone()).collect(),
             calls: BTreeSet::new(),
+            waiting: survey.waiting(),
         })
     }
 
@@ -177,7 +180,10 @@ impl Kept {
             What::Snapshot { of, .. } => *of > self.first.0,
             // A fork at a checkpoint that stays is told of them.
             What::Intent { call, .. } => self.calls.contains(call),
-            What::Fact(key) => self.is_of_a_call(key.as_str()),
+            What::Fact(key) => match item_of_key(key.as_str()) {
+                Some((item, _)) => self.waiting.contains(item),
+                None => self.is_of_a_call(key.as_str()),
+            },
             What::Attempt { .. } | What::Other => false,
         }
     }

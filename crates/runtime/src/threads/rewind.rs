@@ -23,7 +23,7 @@ use crate::{
     ledger,
     program::Program,
     record::{RunClosed, RunOpened, Target},
-    runs::{RunError, Runtime, Watch, refuse_doubt},
+    runs::{RunError, Runtime, Watch, refuse_doubt, refuse_other},
     view::{Phase, ThreadView},
 };
 
@@ -86,12 +86,23 @@ impl Runtime {
     /// [`ThreadsError::UnknownCheckpoint`]; [`RunError::Stands`] where the thread is
     /// there already; a pending node is not in the program; somebody drives the thread.
     pub async fn rewind(&self, program: &Program, rewind: Rewind) -> Result<Rewound, RunError> {
+        self.rewind_run(program, rewind, None).await
+    }
+
+    /// The same, unless the last run of the thread is another one than `only`.
+    pub(crate) async fn rewind_run(
+        &self,
+        program: &Program,
+        rewind: Rewind,
+        only: Option<&RunId>,
+    ) -> Result<Rewound, RunError> {
         let thread = &rewind.thread;
         self.wait_until_free(thread).await?;
         let past = self.past(&rewind).await?;
         self.turned(program, &rewind, &past, &Claim::new(0, ()))?;
         let claim = self.claim(thread).await?;
         let past = self.past(&rewind).await?;
+        refuse_other(&past.view, only)?;
         let (scope, at, write) = self.turned(program, &rewind, &past, &claim)?;
         scope.append(write).await?;
         let is_open = !matches!(past.view.phase, Phase::Closed(_));
@@ -152,6 +163,7 @@ impl Runtime {
                 .clone()
                 .unwrap_or_else(|| past.opened.target.clone()),
             definition: program.definition().digest(),
+            queued: None,
             ..past.opened.clone()
         };
         let scope = Scope::root(RunShared {

@@ -13,7 +13,7 @@ use rustagents_graph::{
 };
 
 use super::{ThreadsError, root};
-use crate::{doubt::Tasks, record::RunAttempt};
+use crate::{doubt::Tasks, inbox::item_of_key, record::RunAttempt};
 
 /// How many records are read at a time.
 const PAGE: usize = 1_000;
@@ -113,6 +113,34 @@ impl Survey {
     pub(super) fn row(&self, seq: Seq) -> Option<&Row> {
         let index = self.rows.binary_search_by_key(&seq, |row| row.seq).ok()?;
         self.rows.get(index)
+    }
+
+    /// The inputs that wait in the queue.
+    pub(super) fn waiting(&self) -> BTreeSet<String> {
+        let mut waiting = BTreeSet::new();
+        for (item, is_taken, _) in self.items() {
+            if is_taken {
+                waiting.remove(item);
+            } else {
+                waiting.insert(item.to_owned());
+            }
+        }
+        waiting
+    }
+
+    /// The inputs that `run` took out of the queue.
+    pub(super) fn taken_by(&self, run: &RunId) -> BTreeSet<&str> {
+        let items = self.items();
+        let own = items.filter(|(_, is_taken, row)| *is_taken && row.run == *run);
+        own.map(|(item, ..)| item).collect()
+    }
+
+    /// What is told of inputs that wait or waited: which one, and whether it is taken.
+    fn items(&self) -> impl Iterator<Item = (&str, bool, &Row)> {
+        self.rows.iter().filter_map(|row| match &row.what {
+            What::Fact(key) => item_of_key(key.as_str()).map(|(item, taken)| (item, taken, row)),
+            _ => None,
+        })
     }
 
     /// The checkpoints, in order.

@@ -18,7 +18,7 @@ use rustagents_graph::{
 use serde_json::Value;
 
 use crate::{
-    inbox::CancelBody,
+    inbox::{CancelBody, ItemBody, TakenBody},
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended},
 };
 
@@ -115,6 +115,10 @@ impl Mentions {
             record.decode::<Answer>(kind::ANSWER)?;
         } else if record.is(kind::CANCEL) {
             record.decode::<CancelBody>(kind::CANCEL)?;
+        } else if record.is(kind::ITEM) {
+            record.decode::<ItemBody>(kind::ITEM)?;
+        } else if record.is(kind::TAKEN) {
+            record.decode::<TakenBody>(kind::TAKEN)?;
         } else {
             let body = serde_json::from_str::<serde::de::IgnoredAny>(&record.body);
             body.map_err(|error| JournalError::Corrupt {
