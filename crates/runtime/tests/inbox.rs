@@ -2,6 +2,7 @@
 
 mod answer;
 mod cancel;
+mod graphs;
 mod queue;
 
 use std::sync::Arc;

@@ -153,7 +153,8 @@ impl GraphRunner {
 
     /// Records answers for a run that somebody else drives, as
     /// [`Runtime::answer`](crate::Runtime::answer) does. Who drives it goes on with
-    /// them once the run would wait.
+    /// them once the run would wait. Questions of agents can be answered while other
+    /// tasks work; those that a node asks are told when the run comes to wait.
     ///
     /// # Errors
     /// [`GraphRunError::Run`]: nothing pending takes such an answer.
