@@ -2,7 +2,6 @@
 //! standard error. A reader that goes away is no error.
 
 mod checks;
-mod events;
 mod inbox;
 mod json;
 pub(crate) mod live;
@@ -22,6 +21,7 @@ use rustagents_runtime::{
     Report, ThreadView,
     inbox::QueuedInput,
     inspect::{Moment, Standing, ThreadSummary},
+    public_event,
 };
 
 use crate::{
@@ -112,7 +112,7 @@ impl Output {
         if self.form == Form::Events {
             return Events::listen(|event| {
                 // A reader that went away misses the rest; the run goes on.
-                let _ = say(&events::line(event));
+                let _ = say(&public_event::line(event).1.to_string());
             });
         }
         if self.quiet {

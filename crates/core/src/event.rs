@@ -147,6 +147,14 @@ pub enum Event {
         /// What went wrong, in one line.
         message: Option<String>,
     },
+    /// Events of the attempt are missing in the event journal. Told once, when the
+    /// attempt is over; nothing else depends on it.
+    EventsLost {
+        /// How many.
+        lost: u64,
+        /// Why, in one line.
+        reason: String,
+    },
     /// An event of the agent inside a task.
     Agent {
         /// The task; empty for an agent that stands alone.

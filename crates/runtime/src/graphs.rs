@@ -29,7 +29,9 @@ use serde_json::json;
 use crate::{
     answers::Answers,
     host::{SystemClock, UuidIds},
-    inbox, ledger,
+    inbox,
+    keep::KeepEvents,
+    ledger,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
     runs::{RunError, Runtime, Watch, refuse_limits},
     view::{Phase, ThreadView},
@@ -148,6 +150,13 @@ impl GraphRunner {
         Self { watch, ..self }
     }
 
+    /// The same, keeping the events of the runs that it drives.
+    #[must_use]
+    pub fn keeping(self, keep: KeepEvents) -> Self {
+        let runtime = self.runtime.keeping(keep);
+        Self { runtime, ..self }
+    }
+
     /// The same, with other limits for runs that it opens or retries.
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
@@ -199,24 +208,38 @@ impl GraphRunner {
         // Between the look and the claim somebody else may have opened a run.
         let log = ThreadLog::load(&*self.journal, &thread, &Branch::main()).await?;
         refuse_unfinished(ThreadView::of(&thread, log.clone())?)?;
+        let run = self.runtime.fresh_run();
+        let (keeping, watch) = self.runtime.kept(&thread, &run, self.watch.clone());
         let scope = Scope::root(RunShared {
-            run: self.runtime.fresh_run(),
+            run,
             log,
             budget: Budget::resumed(self.limits, Spent::default()),
-            ..self.runtime.shared(thread, &claim, self.watch.clone())
+            ..self.runtime.shared(thread, &claim, watch)
         });
         let since = scope.log().last_seq();
-        let at = graph.position(&scope)?;
-        let opening = self.opening(graph);
-        let at = graph.open(&scope, at, input(&scope), opening).await?;
-        started(&scope);
+        let input = input(&scope);
+        let driven = self.drive_new(graph, &scope, input, since);
+        let driven = keeping.through(Box::pin(driven)).await?;
+        self.answered(graph, &claim, driven).await
+    }
+
+    /// Opens the run of `scope`, and drives it.
+    async fn drive_new<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        scope: &Scope,
+        input: S::Update,
+        since: Seq,
+    ) -> Result<Driven<S>, GraphRunError> {
+        let at = graph.position(scope)?;
+        let at = graph.open(scope, at, input, self.opening(graph)).await?;
+        started(scope);
         scope.emit(|| Event::CheckpointSaved {
             namespace: Namespace::root(),
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
-        let driven = self.drive(graph, &scope, at, since).await?;
-        self.answered(graph, &claim, driven).await
+        self.drive(graph, scope, at, since).await
     }
 
     /// Goes on with the last run of a thread: after answers, after a crash, or after
@@ -391,7 +414,8 @@ impl GraphRunner {
             write.content(definition);
         }
         write.commit(kind::RUN_ATTEMPT, &body);
-        let mut watch = self.watch.clone();
+        let watch = self.watch.clone();
+        let (keeping, mut watch) = self.runtime.kept(&view.thread, &view.run, watch);
         if watch.durability == Durability::None {
             watch.durability = Durability::Exit;
         }
@@ -415,12 +439,15 @@ impl GraphRunner {
         // What was just written is part of what the attempt reads.
         let log = ThreadLog::load(&*self.journal, &view.thread, &Branch::main()).await?;
         let scope = Scope::root(shared(log)?);
-        started(&scope);
-        if changed {
-            scope.emit(|| Event::DefinitionChanged { definition: digest });
-        }
-        let at = graph.restore(&scope)?;
-        self.drive(graph, &scope, at, view.log().last_seq()).await
+        let driven = async {
+            started(&scope);
+            if changed {
+                scope.emit(|| Event::DefinitionChanged { definition: digest });
+            }
+            let at = graph.restore(&scope)?;
+            self.drive(graph, &scope, at, view.log().last_seq()).await
+        };
+        keeping.through(Box::pin(driven)).await
     }
 
     async fn drive<S: GraphState>(

@@ -5,7 +5,10 @@
 //! run), [`view`] (a thread as its log tells it), `doubt.rs` (effects
 //! that must not be forgotten or repeated), [`answers`] (what a person may
 //! say, checked before anything is written), [`runs`] (start and resume),
-//! [`inbox`] (what others ask of a thread that somebody drives) and [`report`], [`stream`] (watching a run), [`status`] (put together from events), [`inspect`] (listings and histories),
+//! [`inbox`] (what others ask of a thread that somebody drives) and [`report`],
+//! [`stream`] (watching a run), [`public_event`] (what is told of it outside),
+//! `keep.rs` (keeping events) and [`replay`] (reading them again), [`status`] (put
+//! together from events), [`inspect`] (listings and histories),
 //! [`threads`] (what is done with whole threads: fork, delete, prune, count, check,
 //! export and import), and [`graphs`] (graphs of one's own, without a plan).
 //!
@@ -21,10 +24,13 @@ mod guide;
 pub mod host;
 pub mod inbox;
 pub mod inspect;
+mod keep;
 mod ledger;
 mod nodes;
 pub mod program;
+pub mod public_event;
 pub mod record;
+pub mod replay;
 pub mod report;
 pub mod runs;
 pub mod status;
@@ -35,6 +41,7 @@ pub mod view;
 pub use answers::{Answers, Decision};
 pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
 pub use inbox::{Answered, CancelRequest, Cancelling, OnBusy};
+pub use keep::{KeepEvents, LostEvents};
 pub use nodes::{AgentNode, AgentSaid};
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};

@@ -10,7 +10,7 @@ use rustagents_core::{
 use rustagents_graph::{GraphEnd, GraphState, Outcome};
 use serde::{Deserialize, Serialize};
 
-use crate::record::RunClosed;
+use crate::{keep::LostEvents, record::RunClosed};
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,9 @@ pub struct Report {
     pub steps: u64,
     /// What it consumed.
     pub spent: Spent,
+    /// Events of the attempt that was just driven which the event journal does not
+    /// have, where they are kept.
+    pub events_lost: Option<LostEvents>,
 }
 
 impl Report {
@@ -129,7 +132,20 @@ impl Report {
             hint: closed.hint,
             steps: closed.steps,
             spent,
+            events_lost: None,
         }
+    }
+
+    /// The same, with events that are missing where they are kept.
+    pub(crate) fn missing(mut self, more: Option<LostEvents>) -> Self {
+        self.events_lost = match (self.events_lost, more) {
+            (Some(some), Some(more)) => Some(LostEvents {
+                count: some.count + more.count,
+                ..some
+            }),
+            (some, more) => some.or(more),
+        };
+        self
     }
 }
 

@@ -34,6 +34,7 @@ pub use update::{StateEdit, UpdateState, Updated};
 use crate::{
     answers::{AnswerError, Answers, Decision},
     inbox::{self, QueuedInput},
+    keep::{KeepEvents, Keeping, LostEvents},
     ledger,
     program::Program,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
@@ -55,6 +56,7 @@ pub struct Runtime {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
     takes_over: bool,
+    keep: Option<KeepEvents>,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -117,6 +119,16 @@ struct Driven {
     is_answered: bool,
 }
 
+impl Driven {
+    /// The same, with events that are missing where they are kept.
+    fn missing(self, events_lost: Option<LostEvents>) -> Self {
+        Self {
+            report: self.report.missing(events_lost),
+            ..self
+        }
+    }
+}
+
 impl From<Report> for Driven {
     fn from(report: Report) -> Self {
         Self {
@@ -143,7 +155,23 @@ impl Runtime {
             clock,
             ids,
             takes_over: false,
+            keep: None,
         }
+    }
+
+    /// The same runtime, keeping the events of the runs that it drives.
+    #[must_use]
+    pub fn keeping(self, keep: KeepEvents) -> Self {
+        let keep = Some(keep);
+        Self { keep, ..self }
+    }
+
+    /// The events of an attempt on their way to who keeps them, and how it is watched
+    /// then.
+    pub(crate) fn kept(&self, thread: &ThreadId, run: &RunId, watch: Watch) -> (Keeping, Watch) {
+        let of = (thread, run);
+        let (keeping, events) = Keeping::of(self.keep.as_ref(), &self.clock, of, watch.events);
+        (keeping, Watch { events, ..watch })
     }
 
     /// A runtime that takes over the threads that somebody drives, if `takes_over`
@@ -217,24 +245,40 @@ impl Runtime {
         let input = start.input.as_ref();
         let input = input.map(|_| MessageId::numbered(log.last_message() + 1));
         let since = log.last_seq();
+        let run = self.fresh_run();
+        let (keeping, kept) = self.kept(&thread, &run, watch.clone());
         let scope = Scope::root(RunShared {
-            run: self.fresh_run(),
+            run,
             attempt: 1,
             input: input.clone(),
             log,
             budget: Budget::resumed(start.limits, Spent::default()),
-            ..self.shared(thread, &claim, watch.clone())
+            ..self.shared(thread, &claim, kept)
         });
-        let at = self.open(program, &scope, start, item).await?;
-        started(&scope);
+        let driven = self.drive_new(program, &scope, start, item, since);
+        let driven = keeping.through(Box::pin(driven)).await?;
+        let driven = driven.missing(keeping.lost());
+        let report = self.answered(program, &claim, driven, &watch).await?;
+        Ok(Some(report))
+    }
+
+    /// Opens the run of `scope`, and drives it.
+    async fn drive_new(
+        &self,
+        program: &Program,
+        scope: &Scope,
+        start: Start,
+        item: Option<&QueuedInput>,
+        since: Seq,
+    ) -> Result<Driven, RunError> {
+        let at = self.open(program, scope, start, item).await?;
+        started(scope);
         scope.emit(|| Event::CheckpointSaved {
             namespace: Namespace::root(),
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
-        let driven = self.drive(program, &scope, at, since).await?;
-        let report = self.answered(program, &claim, driven, &watch).await?;
-        Ok(Some(report))
+        self.drive(program, scope, at, since).await
     }
 
     async fn open(
@@ -347,7 +391,9 @@ impl Runtime {
                 limits: view.limits,
                 retries: false,
             };
+            let lost = driven.report.events_lost.take();
             driven = self.once_more(program, &view, claim, again, watch).await?;
+            driven = driven.missing(lost);
         }
         Ok(driven.report)
     }
@@ -360,15 +406,26 @@ impl Runtime {
         another: Another<'_>,
         watch: &Watch,
     ) -> Result<Driven, RunError> {
-        let attempt = self.attempt(program, view, claim, another, watch.clone());
-        let scope = attempt.await?;
-        started(&scope);
+        let (keeping, watch) = self.kept(&view.thread, &view.run, watch.clone());
+        let scope = self.attempt(program, view, claim, another, watch).await?;
+        let driven = keeping.through(Box::pin(self.drive_again(program, &scope, view)));
+        Ok(driven.await?.missing(keeping.lost()))
+    }
+
+    /// Drives the attempt of `scope` from where the run stands.
+    async fn drive_again(
+        &self,
+        program: &Program,
+        scope: &Scope,
+        view: &ThreadView,
+    ) -> Result<Driven, RunError> {
+        started(scope);
         let digest = program.definition().digest();
         if digest != view.definition {
             scope.emit(|| Event::DefinitionChanged { definition: digest });
         }
-        let at = program.graph().restore(&scope)?;
-        self.drive(program, &scope, at, view.log().last_seq()).await
+        let at = program.graph().restore(scope)?;
+        self.drive(program, scope, at, view.log().last_seq()).await
     }
 
     /// Gives up the last run of a thread: it is closed as cancelled, and what it
@@ -563,6 +620,7 @@ impl Runtime {
                 hint: Some("the thread can be resumed".into()),
                 steps: run.budget.spent().steps,
                 spent: run.budget.spent(),
+                events_lost: None,
             })),
             Err(halt) => Err(halt.into()),
         }

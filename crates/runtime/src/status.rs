@@ -1,13 +1,26 @@
 //! How runs stand and how their nodes fare, put together from events: a projection,
 //! never what anything depends on.
+//!
+//! Events are taken as they happen, or as an event journal keeps them
+//! (`status/told.rs` is what both have in common). [`ThreadStatus`] goes on from the
+//! offset that it has reached.
+
+mod thread;
+mod told;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
 
-use rustagents_core::event::{Event, RunEnd};
+use rustagents_core::{
+    event::{Event, RunEnd},
+    event_journal::PlacedEvent,
+};
 use serde::{Deserialize, Serialize};
+
+pub use self::thread::ThreadStatus;
+use self::told::Told;
 
 /// The version of the projections' form.
 pub const VERSION: u32 = 1;
@@ -79,17 +92,27 @@ impl GraphRunStatus {
     /// Takes an event of the run. One that it knows of already, by its offset,
     /// changes nothing.
     pub fn apply(&mut self, offset: u64, at_ms: u64, event: &Event) {
+        self.take(offset, at_ms, Told::of(event));
+    }
+
+    /// Takes an event of the run that an event journal kept.
+    pub fn apply_kept(&mut self, placed: &PlacedEvent) {
+        let event = &placed.event;
+        self.take(placed.offset, event.at_ms, Told::of_kept(event));
+    }
+
+    fn take(&mut self, offset: u64, at_ms: u64, told: Told<'_>) {
         if self.offset.is_some_and(|known| offset <= known) {
             return;
         }
         self.offset = Some(offset);
         self.started_ms.get_or_insert(at_ms);
         self.updated_ms = Some(at_ms);
-        match event {
-            Event::RunStarted { thread, attempt } => {
+        match told {
+            Told::RunStarted { thread, attempt } => {
                 *self = Self {
-                    thread: Some(thread.to_string()),
-                    attempt: *attempt,
+                    thread: Some(thread.to_owned()),
+                    attempt,
                     status: ExecutionStatus::Running,
                     checkpoint: self.checkpoint,
                     started_ms: self.started_ms,
@@ -98,30 +121,26 @@ impl GraphRunStatus {
                     ..Self::default()
                 };
             }
-            Event::NodeStarted { task, .. } => {
-                self.active.insert(task.to_string());
+            Told::NodeStarted { task, .. } => {
+                self.active.insert(task.to_owned());
             }
-            Event::NodeCompleted { task, .. } | Event::NodeFailed { task, .. } => {
-                self.active.remove(task.as_str());
+            Told::NodeCompleted { task, .. } | Told::NodeFailed { task, .. } => {
+                self.active.remove(task);
             }
-            Event::NodeSuspended { task, asks, .. } => {
-                self.active.remove(task.as_str());
-                self.asks.extend(asks.iter().map(|ask| ask.id.to_string()));
+            Told::NodeSuspended { task, asks, .. } => {
+                self.active.remove(task);
+                self.asks.extend(asks.into_iter().map(str::to_owned));
             }
-            Event::CheckpointSaved {
-                namespace,
-                checkpoint,
-                ..
-            } if namespace.is_root() => {
-                self.checkpoint = Some(*checkpoint);
+            Told::CheckpointSaved { checkpoint } => {
+                self.checkpoint = Some(checkpoint);
                 self.steps += 1;
             }
-            Event::RunEnded { how, message } => self.end(*how, message.clone(), at_ms),
-            _ => {}
+            Told::RunEnded { how, message } => self.end(how, message, at_ms),
+            Told::NodeRetried { .. } | Told::NodeCached { .. } | Told::Other => {}
         }
     }
 
-    fn end(&mut self, how: RunEnd, message: Option<String>, at_ms: u64) {
+    fn end(&mut self, how: RunEnd, message: Option<&str>, at_ms: u64) {
         self.status = match how {
             RunEnd::Completed => ExecutionStatus::Completed,
             RunEnd::Suspended => ExecutionStatus::Waiting,
@@ -130,13 +149,13 @@ impl GraphRunStatus {
             _ => ExecutionStatus::Failed,
         };
         self.active.clear();
-        self.error = message;
+        self.error = message.map(str::to_owned);
         self.ended_ms = Some(at_ms);
     }
 }
 
 /// How a node fares, over all runs whose events were taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeHealth {
     /// How often it began.
     pub started: u64,
@@ -154,6 +173,9 @@ pub struct NodeHealth {
     pub total: Duration,
     /// How long the longest of them took.
     pub longest: Duration,
+    /// How it last failed, in one line, a try that another one followed counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
 }
 
 impl NodeHealth {
@@ -176,22 +198,39 @@ pub struct GraphHealth {
 impl GraphHealth {
     /// Takes an event. One that it knows of already, by its offset, changes nothing.
     pub fn apply(&mut self, offset: u64, event: &Event) {
+        self.take(offset, &Told::of(event));
+    }
+
+    /// Takes an event that an event journal kept.
+    pub fn apply_kept(&mut self, placed: &PlacedEvent) {
+        self.take(placed.offset, &Told::of_kept(&placed.event));
+    }
+
+    fn take(&mut self, offset: u64, told: &Told<'_>) {
         if self.offset.is_some_and(|known| offset <= known) {
             return;
         }
         self.offset = Some(offset);
-        match event {
-            Event::NodeStarted { node, .. } => self.node(node.as_str()).started += 1,
-            Event::NodeCompleted { node, took, .. } => {
-                let health = self.node(node.as_str());
+        match told {
+            Told::NodeStarted { node, .. } => self.node(node).started += 1,
+            Told::NodeCompleted { node, took, .. } => {
+                let health = self.node(node);
                 health.completed += 1;
-                health.total += *took;
+                health.total = health.total.saturating_add(*took);
                 health.longest = health.longest.max(*took);
             }
-            Event::NodeFailed { node, .. } => self.node(node.as_str()).failed += 1,
-            Event::NodeRetried { node, .. } => self.node(node.as_str()).retried += 1,
-            Event::NodeSuspended { node, .. } => self.node(node.as_str()).suspended += 1,
-            Event::NodeCached { node, .. } => self.node(node.as_str()).cached += 1,
+            Told::NodeFailed { node, message, .. } => {
+                let health = self.node(node);
+                health.failed += 1;
+                health.last_failure = Some((*message).to_owned());
+            }
+            Told::NodeRetried { node, message } => {
+                let health = self.node(node);
+                health.retried += 1;
+                health.last_failure = Some((*message).to_owned());
+            }
+            Told::NodeSuspended { node, .. } => self.node(node).suspended += 1,
+            Told::NodeCached { node } => self.node(node).cached += 1,
             _ => {}
         }
     }

@@ -338,6 +338,7 @@ impl ThreadView {
             hint: None,
             steps: spent.steps,
             spent,
+            events_lost: None,
         }
     }
 }

@@ -14,6 +14,7 @@ mod decisions;
 mod durability;
 mod graphs;
 mod inbox;
+mod kept;
 mod lifecycle;
 mod races;
 mod stream;

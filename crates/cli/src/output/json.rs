@@ -30,6 +30,15 @@ struct Outcome {
     cost: Option<()>,
     steps: u64,
     error: Option<Error>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events_lost: Option<Lost>,
+}
+
+/// Events that were to be kept and are not.
+#[derive(Serialize)]
+struct Lost {
+    count: u64,
+    reason: String,
 }
 
 #[derive(Serialize)]
@@ -94,6 +103,7 @@ pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
             cost: None,
             steps: 0,
             error: Some(error),
+            events_lost: None,
         },
     })
 }
@@ -116,6 +126,10 @@ fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
         cost: None,
         steps: report.steps,
         error,
+        events_lost: report.events_lost.as_ref().map(|lost| Lost {
+            count: lost.count,
+            reason: lost.reason.clone(),
+        }),
     }
 }
 

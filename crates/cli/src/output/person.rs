@@ -61,6 +61,12 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
     if let Some(hint) = resume.advice(report).filter(|_| report.error.is_some()) {
         lines.push(format!("hint: {}", line(&hint)));
     }
+    if let Some(lost) = &report.events_lost {
+        let (count, reason) = (lost.count, line(&lost.reason));
+        lines.push(format!(
+            "{WAIT}warning{WAIT:#}: {count} events of this attempt are not kept: {reason}"
+        ));
+    }
     lines.join("\n")
 }
 

@@ -1,11 +1,52 @@
-//! Events as lines of JSON: `rag.event/1`. The names are stable; the reference
-//! page `docs/reference/events.md` lists them.
+//! Events in their public form, `rag.event/1`: what `rag --events` prints and an
+//! event journal keeps. The names are stable; the reference page
+//! `docs/reference/events.md` lists them.
 
-use rustagents_core::event::{AgentEvent, Event};
+use rustagents_core::{
+    event::{AgentEvent, Event},
+    ids::Namespace,
+};
 use serde_json::{Value, json};
 
-/// The line that tells of `event`.
-pub(super) fn line(event: &Event) -> String {
+/// Each name that an event has here.
+pub const KINDS: [&str; 22] = [
+    "run.started",
+    "run.definition_changed",
+    "run.ended",
+    "node.started",
+    "node.completed",
+    "node.suspended",
+    "node.failed",
+    "node.cached",
+    "node.retried",
+    "node.step_repeated",
+    "node.custom",
+    "checkpoint.saved",
+    "step.started",
+    "text.delta",
+    "model.responded",
+    "tool.dispatched",
+    "tool.completed",
+    "step.completed",
+    "step.failed",
+    "step.suspended",
+    "agent.completed",
+    "events.lost",
+];
+
+/// The name of `event`, and its line as JSON.
+///
+/// ```
+/// use rustagents_core::event::{Event, RunEnd};
+/// use rustagents_runtime::public_event;
+///
+/// let end = Event::RunEnded { how: RunEnd::Completed, message: None };
+/// let (name, line) = public_event::line(&end);
+/// assert_eq!(name, "run.ended");
+/// assert_eq!(line["schema"], "rag.event/1");
+/// assert_eq!(line["how"], "completed");
+/// ```
+pub fn line(event: &Event) -> (&'static str, Value) {
     let (name, mut body) = match event {
         Event::RunStarted { thread, attempt } => (
             "run.started",
@@ -27,6 +68,9 @@ pub(super) fn line(event: &Event) -> String {
             "run.ended",
             json!({ "how": how.as_str(), "message": message }),
         ),
+        Event::EventsLost { lost, reason } => {
+            ("events.lost", json!({ "lost": lost, "reason": reason }))
+        }
         Event::Agent { task, event } => {
             let (name, mut body) = agent(event);
             if let Value::Object(fields) = &mut body {
@@ -40,7 +84,27 @@ pub(super) fn line(event: &Event) -> String {
         fields.insert("schema".into(), json!("rag.event/1"));
         fields.insert("event".into(), json!(name));
     }
-    body.to_string()
+    (name, body)
+}
+
+/// Where in its run an event happened: the task, the graph inside others, or empty.
+pub fn place(event: &Event) -> Namespace {
+    match event {
+        Event::CheckpointSaved { namespace, .. } | Event::StateCommitted { namespace, .. } => {
+            namespace.clone()
+        }
+        Event::NodeStarted { task, .. }
+        | Event::NodeCompleted { task, .. }
+        | Event::NodeSuspended { task, .. }
+        | Event::NodeFailed { task, .. }
+        | Event::NodeCached { task, .. }
+        | Event::NodeRetried { task, .. }
+        | Event::NodeWrote { task, .. }
+        | Event::Custom { task, .. }
+        | Event::StepRepeated { task, .. } => Namespace::from(task.as_str()),
+        Event::Agent { task, .. } => Namespace::from(task.as_str()),
+        _ => Namespace::root(),
+    }
 }
 
 /// What a task of the graph does.
