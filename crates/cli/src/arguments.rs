@@ -1,5 +1,6 @@
 //! The command line.
 
+mod events;
 mod threads;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -7,6 +8,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use rustagents_core::recorder::Durability;
 
+pub(crate) use events::{Events, Keeping, Which};
 pub(crate) use threads::{
     Action, Copy, Delete, Export, Fork, Import, List, Prune, Retry, Rewind, Stats, Threads, Update,
 };
@@ -31,6 +33,8 @@ pub(crate) enum Command {
     Cancel(Cancel),
     /// Look at threads, go back in them, and fork, prune, delete, export or import them
     Threads(Threads),
+    /// Print what was kept of what happened on a thread, or follow it
+    Events(Events),
     /// Check plans without running them
     Check(Check),
     /// Draw a plan's graph
@@ -73,6 +77,8 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) takeover: bool,
     #[command(flatten)]
+    pub(crate) keeping: Keeping,
+    #[command(flatten)]
     pub(crate) common: Common,
 }
 
@@ -111,6 +117,8 @@ pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) plan: Recorded,
     #[command(flatten)]
+    pub(crate) keeping: Keeping,
+    #[command(flatten)]
     pub(crate) common: Common,
 }
 
@@ -141,6 +149,8 @@ pub(crate) struct Chat {
     /// Take the thread over from the process that drives it
     #[arg(long)]
     pub(crate) takeover: bool,
+    #[command(flatten)]
+    pub(crate) keeping: Keeping,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -312,6 +322,7 @@ impl Arguments {
             Command::Explain(arguments) => &arguments.common,
             Command::New(arguments) => &arguments.common,
             Command::Doctor(arguments) => &arguments.common,
+            Command::Events(arguments) => &arguments.common,
             Command::Threads(arguments) => arguments.chosen(),
         }
     }

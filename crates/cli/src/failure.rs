@@ -7,6 +7,7 @@ use rustagents_core::{
     code::{Code, Coded},
     journal::JournalError,
     scope::Halt,
+    store::StoreError,
 };
 use rustagents_runtime::{Report, RunError, threads::ThreadsError};
 
@@ -146,6 +147,12 @@ impl From<JournalError> for Failure {
             exit,
             ..Self::of(&error)
         }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::of(&error)
     }
 }
 

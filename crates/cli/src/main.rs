@@ -1,7 +1,8 @@
 //! The `rag` program: run, resume and check durable agents from one file.
 //!
 //! Reading order: [`arguments`] (the command line), [`command`] (one file each),
-//! [`plan`] (from files to a program) with its [`models`] and [`tools`], [`store`],
+//! [`plan`] (from files to a program) with its [`models`] and [`tools`], [`store`]
+//! and [`beside`] (what is kept with threads),
 //! [`output`] and [`failure`] (what people and scripts are told), [`chat`] (a
 //! conversation at a terminal), [`pages`] (of the error codes), [`templates`] (of new
 //! folders), [`doctor`] (what is missing), [`since`] (moments), [`signals`].
@@ -10,6 +11,7 @@
 //! to the terminal, reads the environment, and ends the process.
 
 mod arguments;
+mod beside;
 mod chat;
 mod command;
 mod doctor;
@@ -59,6 +61,7 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::Explain(arguments) => command::explain::explain(&arguments, output),
         Command::New(arguments) => command::new::new(&arguments, output),
         Command::Doctor(arguments) => on_tokio(command::doctor::doctor(&arguments, output)),
+        Command::Events(arguments) => on_tokio(command::events::events(&arguments, output)),
         Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
         Command::Chat(arguments) => on_tokio(command::chat::chat(&arguments, output)),
         Command::Cancel(arguments) => on_tokio(command::cancel::cancel(&arguments, output)),

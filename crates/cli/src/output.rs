@@ -4,6 +4,7 @@
 mod checks;
 mod inbox;
 mod json;
+mod kept;
 pub(crate) mod live;
 pub(crate) mod person;
 pub(crate) mod progress;

@@ -52,6 +52,7 @@ pages! {
     "RAG0311"
     "RAG0312"
     "RAG0313"
+    "RAG0315"
     "RAG0401"
     "RAG0402"
     "RAG0403"

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustagents_config::Config;
+use rustagents_config::{Config, EventsKept};
 use rustagents_core::{Code, budget::Limits};
 use rustagents_lang::{Compiled, Severity, compile};
 use rustagents_runtime::{Capabilities, Program, record::Target};
@@ -35,6 +35,7 @@ pub(crate) struct Ready {
     pub(crate) program: Program,
     pub(crate) target: Target,
     pub(crate) limits: Limits,
+    pub(crate) events: EventsKept,
 }
 
 impl Plan {
@@ -84,6 +85,11 @@ impl Plan {
         Ok(Ready {
             program,
             limits,
+            events: self
+                .config
+                .as_ref()
+                .map(|config| config.events)
+                .unwrap_or_default(),
             target: self.target()?,
         })
     }

@@ -29,6 +29,24 @@ pub(crate) fn since(text: &str) -> Result<u64, String> {
     })
 }
 
+/// A moment as people read it, in UTC: `2026-01-31 08:30:00`.
+pub(crate) fn moment(ms: u64) -> String {
+    let (mut days, of_day) = (ms / DAY_MS, ms % DAY_MS / 1_000);
+    let (mut year, mut month) = (1970, 1);
+    let length = |year| 365 + u64::from(is_leap(year));
+    while days >= length(year) && year < 9999 {
+        days -= length(year);
+        year += 1;
+    }
+    while month < 12 && days >= days_in(year, month) {
+        days -= days_in(year, month);
+        month += 1;
+    }
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    let day = days + 1;
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
 fn ago(text: &str) -> Option<u64> {
     let (unit, factor) = UNITS.iter().find(|(unit, _)| text.ends_with(unit))?;
     number(text.strip_suffix(unit)?)?.checked_mul(*factor)

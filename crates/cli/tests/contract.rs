@@ -1118,6 +1118,7 @@ fn help_shows_exactly_what_is_real() {
         "resume",
         "cancel",
         "chat",
+        "events",
         "threads",
         "check",
         "fmt",

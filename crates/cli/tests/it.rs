@@ -22,6 +22,7 @@ mod graph_command;
 mod guide;
 mod hostile;
 mod http_tool;
+mod kept_events;
 mod kill;
 mod mistakes;
 mod new_command;

@@ -12,6 +12,7 @@ use toml::de::DeTable;
 use crate::{
     declaration::{DataSource, ModelEntry, ToolDeclaration},
     error::ConfigError,
+    events::{self, EventsKept},
     limits,
     section::{Field, Section},
     source::Source,
@@ -62,6 +63,8 @@ pub struct Config {
     pub tools: Vec<ToolDeclaration>,
     /// What a run may consume.
     pub limits: Limits,
+    /// Which events of runs are kept.
+    pub events: EventsKept,
 }
 
 impl Config {
@@ -94,7 +97,7 @@ impl Config {
         let source = Source::new(path, source);
         let table = DeTable::parse(source.text()).map_err(|error| syntax(&source, &error))?;
         let top = Section::top(&source, table.get_ref());
-        top.only(&["models", "data", "tools", "limits"])?;
+        top.only(&["models", "data", "tools", "limits", "events"])?;
 
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().unwrap_or(&path).to_owned();
@@ -110,6 +113,10 @@ impl Config {
             Some(field) => limits::read(&top.child(field)?)?,
             None => Limits::default(),
         };
+        let events = match top.field("events") {
+            Some(field) => events::read(&top.child(field)?)?,
+            None => EventsKept::default(),
+        };
         Ok(Self {
             path,
             folder,
@@ -117,6 +124,7 @@ impl Config {
             data,
             tools,
             limits,
+            events,
         })
     }
 

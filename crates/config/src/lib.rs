@@ -18,6 +18,7 @@ mod command;
 mod config;
 mod declaration;
 mod error;
+mod events;
 mod http;
 mod limits;
 mod quantity;
@@ -32,3 +33,4 @@ pub use declaration::{
     HeaderText, HttpDeclaration, ModelEntry, Position, SqlDeclaration, ToolDeclaration, ToolKind,
 };
 pub use error::{ConfigError, Place};
+pub use events::EventsKept;

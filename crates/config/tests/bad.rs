@@ -122,7 +122,7 @@ fn toml_itself() {
 
 #[test]
 fn tables_and_keys() {
-    let top = "it may be `models`, `data`, `tools`, `limits`";
+    let top = "it may be `models`, `data`, `tools`, `limits`, `events`";
     check(vec![
         case(
             "[model]\nx = \"y\"",
@@ -240,6 +240,40 @@ fn limits() {
             "`model_calls` is a float, not a whole number",
             (1, 22),
             None,
+        ),
+    ]);
+}
+
+#[test]
+fn events() {
+    check(vec![
+        case(
+            "[events]\nkep = true",
+            ConfigValue,
+            "unknown key `kep` in `[events]`",
+            (2, 1),
+            "did you mean `keep`?",
+        ),
+        case(
+            "events.keep = \"yes\"",
+            ConfigValue,
+            "`keep` is a string, not a boolean",
+            (1, 15),
+            None,
+        ),
+        case(
+            "events.last = 0",
+            ConfigValue,
+            "`last` is 0, not 1 or more",
+            (1, 15),
+            None,
+        ),
+        case(
+            "events.age = \"30d\"",
+            ConfigValue,
+            "`age` cannot be `30d`",
+            (1, 14),
+            "write a whole number and one of `ms`, `s`, `m`, `h`",
         ),
     ]);
 }

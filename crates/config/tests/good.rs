@@ -3,8 +3,9 @@
 use std::{path::Path, time::Duration};
 
 use rustagents_config::{
-    CommandDeclaration, CommandInput, CommandOutput, CommandWord, Config, HeaderDeclaration,
-    HeaderText, HttpDeclaration, Position, SqlDeclaration, ToolDeclaration, ToolKind,
+    CommandDeclaration, CommandInput, CommandOutput, CommandWord, Config, EventsKept,
+    HeaderDeclaration, HeaderText, HttpDeclaration, Position, SqlDeclaration, ToolDeclaration,
+    ToolKind,
 };
 use rustagents_core::{
     budget::Limits,
@@ -244,6 +245,21 @@ fn declarations_know_their_place() {
             column: 7
         }
     );
+}
+
+#[test]
+fn which_events_are_kept_is_read() {
+    let parse = |text: &str| Config::parse(Path::new("/shop/rustagents.toml"), text).unwrap();
+    assert_eq!(parse("").events, EventsKept::default());
+    assert!(!parse("[events]\nlast = 5").events.keep);
+    let all = "[events]\nkeep = true\ndeltas = true\nlast = 1000\nage = \"720h\"";
+    let expected = EventsKept {
+        keep: true,
+        deltas: true,
+        last: Some(1_000),
+        age: Some(Duration::from_hours(720)),
+    };
+    assert_eq!(parse(all).events, expected);
 }
 
 #[test]

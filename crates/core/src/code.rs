@@ -107,6 +107,7 @@ codes! {
     ItemName = "RAG0311", "A namespace or a key is not valid";
     ItemConflict = "RAG0312", "The item is not as expected";
     StoreRequest = "RAG0313", "The store was asked for something that it does not do";
+    NoEvents = "RAG0315", "No events are kept here";
 
     UnknownThread = "RAG0401", "There is no such thread";
     UnknownAsk = "RAG0402", "Nothing pending has that name";

@@ -25,6 +25,9 @@ const MARK: &str = "format";
 const LOCK: &str = "format.lock";
 const DRAFT: &str = "format.new";
 
+/// What may stand in the folder beside the journal, whoever came first.
+const BESIDE: [&str; 2] = ["events", "store"];
+
 /// The most bytes that a mark may have.
 const MAX_MARK_BYTES: u64 = 4_096;
 
@@ -87,7 +90,8 @@ fn check(root: &Path, mark: &[u8]) -> Result<Folder, JournalError> {
 fn holds_others(root: &Path) -> Result<bool, JournalError> {
     for entry in fs::read_dir(root).map_err(|e| unavailable(root, &e))? {
         let name = entry.map_err(|e| unavailable(root, &e))?.file_name();
-        if name != LOCK && name != DRAFT {
+        let beside = BESIDE.iter().any(|known| name == *known);
+        if name != LOCK && name != DRAFT && !beside {
             return Ok(true);
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use rustagents_runtime::inspect::Standing;
 
-use super::{Common, Recorded};
+use super::{Common, Keeping, Recorded};
 use crate::since::since;
 
 #[derive(Debug, Args)]
@@ -99,6 +99,8 @@ pub(crate) struct Retry {
     pub(crate) thread: String,
     #[command(flatten)]
     pub(crate) plan: Recorded,
+    #[command(flatten)]
+    pub(crate) keeping: Keeping,
     #[command(flatten)]
     pub(crate) common: Common,
 }

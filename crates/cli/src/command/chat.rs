@@ -16,7 +16,7 @@ use crate::{
         reply,
         screen::Screen,
     },
-    command::{finish, must_record, runtime},
+    command::{finish, keeping::keeping, must_record, runtime},
     failure::Failure,
     output::{self, Output},
     plan::{Plan, Ready, text},
@@ -53,7 +53,7 @@ pub(crate) async fn chat(arguments: &Chat, output: &Output) -> Result<ExitCode, 
     };
     let output = &output.in_chat();
     let talk = Talk {
-        runtime: runtime(journal),
+        runtime: keeping(runtime(journal), &address, ready.events, arguments.keeping),
         takes_over: Cell::new(arguments.takeover),
         ready,
         signals: Signals::listen()?,

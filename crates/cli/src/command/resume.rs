@@ -14,7 +14,9 @@ use rustagents_runtime::{
 
 use crate::{
     arguments::{Recorded, Resume},
-    command::{driven, finish, inbox::Work, must_record, named_json, runtime, watch},
+    command::{
+        driven, finish, inbox::Work, keeping::keeping, must_record, named_json, runtime, watch,
+    },
     failure::{BUILT, Failure},
     output::Output,
     plan::{Plan, Ready},
@@ -60,6 +62,11 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     }
     let config = arguments.common.config.as_deref();
     let ready = recorded_plan(&arguments.plan, config, &view.opened.target)?;
+    let runtime = keeping(runtime.clone(), &address, ready.events, arguments.keeping);
+    let work = Work {
+        runtime: &runtime,
+        ..work
+    };
     let resume = |decisions: &[Decision]| {
         let (thread, decisions) = (thread.clone(), decisions.to_vec());
         let watch = watch(output, &signals, &arguments.common, true);

@@ -10,6 +10,7 @@ use crate::{
     command::{
         driven,
         inbox::{self, Work},
+        keeping::keeping,
         named_json, runtime, watch,
     },
     failure::Failure,
@@ -49,6 +50,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
     };
     let journal = address.open()?;
     let runtime = runtime(Arc::clone(&journal)).taking_over(arguments.takeover);
+    let runtime = keeping(runtime, &address, ready.events, arguments.keeping);
     let work = Work {
         runtime: &runtime,
         journal: &*journal,

@@ -36,7 +36,7 @@ pub(crate) async fn threads(arguments: &Threads, output: &Output) -> Result<Exit
     }
     let journal = address.exists()?.then(|| address.open()).transpose()?;
     match &arguments.action {
-        Some(Action::Retry(given)) => going::retry(journal, given, output).await,
+        Some(Action::Retry(given)) => going::retry(&address, journal, given, output).await,
         action => perform(action.as_ref(), journal, output).await,
     }
 }

@@ -12,13 +12,17 @@ use rustagents_runtime::{
 use super::{at, known, not_at, store_of};
 use crate::{
     arguments::{Retry, Rewind, Update},
-    command::{driven, must_record, named_json, resume::recorded_plan, runtime, watch},
+    command::{
+        driven, keeping::keeping, must_record, named_json, resume::recorded_plan, runtime, watch,
+    },
     failure::Failure,
     output::Output,
     signals::Signals,
+    store::Address,
 };
 
 pub(super) async fn retry(
+    address: &Address,
     journal: Option<Arc<dyn Journal>>,
     given: &Retry,
     output: &Output,
@@ -33,8 +37,8 @@ pub(super) async fn retry(
         limits: ready.limits,
     };
     let watch = watch(output, &signals, &given.common, true);
-    let report = runtime(journal)
-        .taking_over(given.plan.takeover)
+    let runtime = runtime(journal).taking_over(given.plan.takeover);
+    let report = keeping(runtime, address, ready.events, given.keeping)
         .retry(&ready.program, request, watch)
         .await?;
     driven(&report, output, &signals)
