@@ -12,6 +12,7 @@ use rustagents_core::{
     message::Message,
     recorder::Durability,
     scope::{RunShared, Scope, Write},
+    store::GivenStore,
 };
 use rustagents_graph::{Frameless, Graph, GraphEnd, Outcome, Update, Writes};
 use rustagents_runtime::host::SystemClock;
@@ -94,6 +95,7 @@ pub(crate) async fn scope(
         durability,
         cancel: CancellationToken::new(),
         drain: CancellationToken::new(),
+        store: GivenStore::default(),
     });
     (scope, claim)
 }

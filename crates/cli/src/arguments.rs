@@ -1,6 +1,7 @@
 //! The command line.
 
 mod events;
+mod store;
 mod threads;
 
 use std::{ffi::OsString, path::PathBuf};
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use rustagents_core::recorder::Durability;
 
 pub(crate) use events::{Events, Keeping, Which};
+pub(crate) use store::{ListItems, PutItem, Store, StoreAction};
 pub(crate) use threads::{
     Action, Copy, Delete, Export, Fork, Import, List, Prune, Retry, Rewind, Stats, Threads, Update,
 };
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Threads(Threads),
     /// Print what was kept of what happened on a thread, or follow it
     Events(Events),
+    /// Look at what agents remember across threads, and put it right
+    Store(Store),
     /// Check plans without running them
     Check(Check),
     /// Draw a plan's graph
@@ -323,6 +327,7 @@ impl Arguments {
             Command::New(arguments) => &arguments.common,
             Command::Doctor(arguments) => &arguments.common,
             Command::Events(arguments) => &arguments.common,
+            Command::Store(arguments) => arguments.chosen(),
             Command::Threads(arguments) => arguments.chosen(),
         }
     }

@@ -1,4 +1,5 @@
-//! What stands beside a thread's journal, in the same store: its event journal.
+//! What stands beside a thread's journal, in the same store: its event journal, and
+//! what agents remember across threads.
 //! Nothing is opened or made before it is used.
 
 use std::{
@@ -6,9 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use rustagents_core::event_journal::EventJournal;
-use rustagents_store_file::FileEvents;
-use rustagents_store_sqlite::SqliteEvents;
+use rustagents_core::{event_journal::EventJournal, store::Store};
+use rustagents_runtime::host::SystemClock;
+use rustagents_store_file::{FileEvents, FileStore};
+use rustagents_store_sqlite::{SqliteEvents, SqliteStore};
 
 use crate::store::Address;
 
@@ -32,6 +34,17 @@ impl Address {
     pub(crate) fn kept_events(&self) -> Option<Arc<dyn EventJournal>> {
         let path = self.beside("events")?;
         path.exists().then(|| self.events(None)).flatten()
+    }
+
+    /// What agents remember across threads, beside the journal. A store in memory has
+    /// nothing that lasts longer than a thread.
+    pub(crate) fn items(&self) -> Option<Arc<dyn Store>> {
+        let path = self.beside("store")?;
+        let clock = Arc::new(SystemClock::new());
+        Some(match self {
+            Self::File(_) => Arc::new(FileStore::new(path, clock)),
+            _ => Arc::new(SqliteStore::new(path, clock)),
+        })
     }
 
     /// Where what is called `name` stands beside the journal.

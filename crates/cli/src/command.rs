@@ -12,6 +12,7 @@ mod keeping;
 pub(crate) mod new;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod store;
 pub(crate) mod threads;
 
 use std::{process::ExitCode, sync::Arc};

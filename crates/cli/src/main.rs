@@ -62,6 +62,7 @@ fn perform(command: Command, output: &Output) -> Result<ExitCode, Failure> {
         Command::New(arguments) => command::new::new(&arguments, output),
         Command::Doctor(arguments) => on_tokio(command::doctor::doctor(&arguments, output)),
         Command::Events(arguments) => on_tokio(command::events::events(&arguments, output)),
+        Command::Store(arguments) => on_tokio(command::store::store(&arguments, output)),
         Command::Threads(arguments) => on_tokio(command::threads::threads(&arguments, output)),
         Command::Chat(arguments) => on_tokio(command::chat::chat(&arguments, output)),
         Command::Cancel(arguments) => on_tokio(command::cancel::cancel(&arguments, output)),

@@ -1119,6 +1119,7 @@ fn help_shows_exactly_what_is_real() {
         "cancel",
         "chat",
         "events",
+        "store",
         "threads",
         "check",
         "fmt",

@@ -31,6 +31,7 @@ mod places;
 mod processes;
 mod queueing;
 mod real_http;
+mod store_command;
 mod terminal;
 mod travel;
 mod travel_kills;

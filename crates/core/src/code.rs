@@ -107,7 +107,9 @@ codes! {
     ItemName = "RAG0311", "A namespace or a key is not valid";
     ItemConflict = "RAG0312", "The item is not as expected";
     StoreRequest = "RAG0313", "The store was asked for something that it does not do";
+    NoStore = "RAG0314", "The run has no application store";
     NoEvents = "RAG0315", "No events are kept here";
+    NoItem = "RAG0316", "There is no such item";
 
     UnknownThread = "RAG0401", "There is no such thread";
     UnknownAsk = "RAG0402", "Nothing pending has that name";

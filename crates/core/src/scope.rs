@@ -34,6 +34,7 @@ use crate::{
     log::ThreadLog,
     message::Message,
     recorder::{Durability, Recorder},
+    store::GivenStore,
     tool::EffectClass,
 };
 
@@ -62,6 +63,8 @@ pub struct RunShared {
     pub budget: Budget,
     /// Who watches.
     pub events: Events,
+    /// The application store that tools and nodes may use.
+    pub store: GivenStore,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// When its writes are durable.

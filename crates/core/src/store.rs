@@ -8,13 +8,15 @@
 //!
 //! Reading order: [`name`] (namespaces and keys), [`item`] (items and what is
 //! written), [`filter`] and [`query`] (what is looked for), [`check`] and
-//! [`scan`] (what each backend does in the same way), [`error`].
+//! [`scan`] (what each backend does in the same way), [`error`], [`given`] (how tools
+//! and nodes reach it).
 //!
 //! A backend passes the suite `contract::store` of `rustagents-testkit`.
 
 pub mod check;
 pub mod error;
 pub mod filter;
+pub mod given;
 pub mod item;
 pub mod name;
 pub mod query;
@@ -27,6 +29,7 @@ use crate::BoxFuture;
 
 pub use error::StoreError;
 pub use filter::{Condition, Filter, Test, ValuePath};
+pub use given::{GivenStore, NoStore};
 pub use item::{Delete, Expect, Item, Put, PutOptions, Reading, Version, Write};
 pub use name::{Address, ItemKey, NameError, NamespacePath};
 pub use query::{ItemPage, NamespacePage, NamespaceQuery, SearchQuery};

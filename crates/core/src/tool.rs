@@ -14,6 +14,7 @@ use crate::{
     ids::{Branch, CallId, FactKey, ThreadId},
     journal::{JournalError, Place, kind},
     scope::{Facts, Write},
+    store::{GivenStore, NoStore, Store},
 };
 
 /// The longest name of a tool, in bytes.
@@ -160,6 +161,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Where the call leaves a trace for a later attempt.
     pub trace: Trace,
+    /// The application store of the run; see [`store`](Self::store).
+    pub given_store: GivenStore,
 }
 
 impl ToolContext {
@@ -179,7 +182,25 @@ impl ToolContext {
             timeout: Duration::from_secs(30),
             cancel: CancellationToken::new(),
             trace: Trace::default(),
+            given_store: GivenStore::default(),
         }
+    }
+
+    /// The application store of the run: what agents remember across threads.
+    ///
+    /// What is done there is the call's own doing: it goes straight to the store, is in
+    /// no record of the run, and is durable when the store says so, whatever the run's
+    /// durability. So a tool that only reads there is
+    /// [`Repeatable`](EffectClass::Repeatable); one that puts a value under a key of its
+    /// arguments is [`Idempotent`](EffectClass::Idempotent), since it may be called again
+    /// after a crash; and one that counts up, or appends, is
+    /// [`Once`](EffectClass::Once).
+    ///
+    /// # Errors
+    /// [`NoStore`]: nobody gave the run one. It turns into a [`ToolError`] that says
+    /// that nothing happened.
+    pub fn store(&self) -> Result<&Arc<dyn Store>, NoStore> {
+        self.given_store.get()
     }
 }
 

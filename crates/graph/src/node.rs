@@ -14,10 +14,11 @@ use std::{
 use rustagents_core::{
     BoxFuture,
     ask::Ask,
-    code::{Class, Code},
+    code::{Class, Code, Coded},
     event::Event,
     ids::{AskId, NodeName, TaskId},
     scope::{Halt, Scope},
+    store::{NoStore, Store, StoreError},
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -215,6 +216,30 @@ impl NodeError {
     }
 }
 
+impl NodeError {
+    /// The failure that an error with a code is.
+    fn coded(error: &impl Coded) -> Self {
+        Self::Failed(NodeFailure {
+            code: error.code(),
+            message: error.to_string(),
+            hint: error.hint(),
+            class: error.class(),
+        })
+    }
+}
+
+impl From<NoStore> for NodeError {
+    fn from(error: NoStore) -> Self {
+        Self::coded(&error)
+    }
+}
+
+impl From<StoreError> for NodeError {
+    fn from(error: StoreError) -> Self {
+        Self::coded(&error)
+    }
+}
+
 /// What a task works with. Clones are the same task.
 #[derive(Clone)]
 pub struct TaskContext(Arc<Inner>);
@@ -297,6 +322,20 @@ impl TaskContext {
     /// The task.
     pub fn task(&self) -> &TaskId {
         &self.0.task
+    }
+
+    /// The application store of the run: what is remembered across threads.
+    ///
+    /// What is done there goes straight to the store and is in no record of the run. A
+    /// task that is tried again does it again; inside [`step`](Self::step), it is not
+    /// done again once the step's result is recorded, and what was read stays what it
+    /// was. A write that must not happen twice belongs into
+    /// [`step_once`](Self::step_once).
+    ///
+    /// # Errors
+    /// [`NoStore`]: nobody gave the run one.
+    pub fn store(&self) -> Result<&Arc<dyn Store>, NoStore> {
+        self.0.scope.run().store.get()
     }
 
     /// What was sent to the node, as JSON; `None` where nothing was.

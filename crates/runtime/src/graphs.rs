@@ -22,6 +22,7 @@ use rustagents_core::{
     log::ThreadLog,
     recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
+    store::Store,
 };
 use rustagents_graph::{Frame, Graph, GraphEnd, GraphState, Outcome, Position};
 use serde_json::json;
@@ -154,6 +155,14 @@ impl GraphRunner {
     #[must_use]
     pub fn keeping(self, keep: KeepEvents) -> Self {
         let runtime = self.runtime.keeping(keep);
+        Self { runtime, ..self }
+    }
+
+    /// The same, whose nodes and tools may use `store`, what agents remember across
+    /// threads. Nothing is opened or read before one of them does.
+    #[must_use]
+    pub fn with_store(self, store: Arc<dyn Store>) -> Self {
+        let runtime = self.runtime.with_store(store);
         Self { runtime, ..self }
     }
 

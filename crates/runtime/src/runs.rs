@@ -19,6 +19,7 @@ use rustagents_core::{
     message::Message,
     recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
+    store::{GivenStore, Store},
 };
 use rustagents_graph::{
     Frame, GraphEnd, GraphState, Outcome, Position, Reducer, Update, Writes,
@@ -57,6 +58,7 @@ pub struct Runtime {
     ids: Arc<dyn Ids>,
     takes_over: bool,
     keep: Option<KeepEvents>,
+    store: GivenStore,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -156,6 +158,7 @@ impl Runtime {
             ids,
             takes_over: false,
             keep: None,
+            store: GivenStore::default(),
         }
     }
 
@@ -164,6 +167,14 @@ impl Runtime {
     pub fn keeping(self, keep: KeepEvents) -> Self {
         let keep = Some(keep);
         Self { keep, ..self }
+    }
+
+    /// The same runtime, whose tools and nodes may use `store`, what agents remember
+    /// across threads. Nothing is opened or read before one of them does.
+    #[must_use]
+    pub fn with_store(self, store: Arc<dyn Store>) -> Self {
+        let store = store.into();
+        Self { store, ..self }
     }
 
     /// The events of an attempt on their way to who keeps them, and how it is watched
@@ -640,6 +651,7 @@ impl Runtime {
             log: ThreadLog::default(),
             budget: Budget::resumed(Limits::default(), Spent::default()),
             events: watch.events,
+            store: self.store.clone(),
             clock: Arc::clone(&self.clock),
             durability: watch.durability,
             // Who asks for the end of one run does not cancel what else it belongs to.

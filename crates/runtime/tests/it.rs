@@ -17,6 +17,7 @@ mod inbox;
 mod kept;
 mod lifecycle;
 mod races;
+mod stored;
 mod stream;
 mod threads;
 mod travel;

@@ -12,6 +12,7 @@ use rustagents_core::{
     log::ThreadLog,
     recorder::Durability,
     scope::RunShared,
+    store::GivenStore,
 };
 
 use crate::clock::TestClock;
@@ -40,6 +41,7 @@ pub fn shared(
         durability: Durability::Sync,
         cancel: CancellationToken::new(),
         drain: CancellationToken::new(),
+        store: GivenStore::default(),
     }
 }
 

@@ -139,6 +139,7 @@ fn context(scope: &Scope, call: &ValidatedCall, cancel: CancellationToken) -> To
         timeout: call.spec().timeout,
         cancel,
         trace: Trace::default(),
+        given_store: scope.run().store.clone(),
     }
 }
 

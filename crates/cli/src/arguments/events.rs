@@ -24,7 +24,7 @@ pub(crate) struct Keeping {
 pub(crate) enum Which {
     No,
     Yes,
-    /// With the text of models, as it comes.
+    // With the text of models, as it comes.
     Deltas,
 }
 
