@@ -17,7 +17,9 @@ import time
 import urllib.error
 import urllib.request
 
+from demands import a_refund
 from gate import Gate
+from terminal import Terminal
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLE = HERE.parent.parent / "examples" / "support"
@@ -177,6 +179,30 @@ def the_support_desk_ends_in_bounds(desk):
     expect((again, told["status"]) == (status, said["status"]), f"a resume says {told}")
 
 
+def a_refund_is_approved_and_found_again_after_the_terminal_is_gone(desk):
+    desk.gate.insist(a_refund)
+    where = ["--store", "sqlite:story.db"]
+    terminal = Terminal(desk.folder, [desk.rag, "chat", "support", "--thread", "story", *where,
+                                      "--model", desk.model])
+    terminal.see("> ")
+    terminal.say(REFUND)
+    terminal.see("yes, or no with a reason:")
+    terminal.shows("12900 cents for A-1042")
+    desk.gate.hold()
+    terminal.say("yes")
+    expect(desk.gate.await_held(PATIENCE), "nobody is answered")
+    # The money is paid back, and the clerk speaks of it, when the terminal goes.
+    terminal.hang_up()
+    desk.gate.release()
+    _, said = desk.run("threads", *where)
+    expect([thread["thread"] for thread in said["threads"]] == ["story"], f"{said}")
+    status, said = desk.run("resume", "story", *where, "--model", desk.model)
+    expect((status, said["output"]) == (0, "It is done, and you will hear from us."), f"{said}")
+    calls = said["usage"]["tool_calls"]
+    expect(calls == 1, f"{calls} calls of tools in {said}")
+    desk.gate.insist(None)
+
+
 def tools_are_offered_and_end_in_bounds(desk):
     for template in ("agent", "approval"):
         made, _ = desk.run("new", template, "--template", template)
@@ -223,6 +249,7 @@ CHECKS = [
     one_agent_completes,
     the_conversation_goes_on,
     the_support_desk_ends_in_bounds,
+    a_refund_is_approved_and_found_again_after_the_terminal_is_gone,
     tools_are_offered_and_end_in_bounds,
     an_interrupted_answer_goes_on,
     an_answer_that_is_cut_off_is_a_coded_error,

@@ -5,13 +5,17 @@ use std::collections::HashMap;
 use rustagents_core::{
     canonical::Canonical,
     ids::CallId,
-    message::{Message, MessageBody, ToolCall},
+    message::{Message, MessageBody, Role, ToolCall},
     model::ModelRequest,
     tool::ToolSpec,
 };
 use serde_json::{Value, json};
 
 use super::{Dialect, failure::Failure, wire};
+
+/// What is said between two answers, and after the last one. Servers take answers for
+/// turns that alternate with others, and one at the end for the beginning of the next.
+const TURN: &str = "Go on.";
 
 /// Under which key text stands that is not the JSON object it should be.
 const INVALID: &str = "INVALID_JSON";
@@ -53,11 +57,18 @@ fn messages(request: ModelRequest<'_>, max_id: usize) -> Vec<wire::Message<'_>> 
     let system = (!request.instructions.is_empty()).then_some(wire::Message::System {
         content: request.instructions,
     });
-    let said = request.messages.iter();
-    system
-        .into_iter()
-        .chain(said.filter_map(|said| message(said, &ids)))
-        .collect()
+    let mut messages: Vec<_> = system.into_iter().collect();
+    let next = request.messages.iter().skip(1).map(Some).chain([None]);
+    for (said, next) in request.messages.iter().zip(next) {
+        messages.extend(message(said, &ids));
+        let answers_follow = next.is_none_or(|next| next.role() == Role::Assistant);
+        if said.role() == Role::Assistant && said.calls().is_empty() && answers_follow {
+            messages.push(wire::Message::User {
+                content: TURN.to_owned(),
+            });
+        }
+    }
+    messages
 }
 
 /// What the server calls each call.

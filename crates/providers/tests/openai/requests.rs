@@ -95,6 +95,41 @@ async fn every_dialect_sends_the_bytes_of_its_recording() {
     }
 }
 
+/// Several agents on one conversation, each of which answers.
+#[tokio::test]
+async fn an_answer_is_never_followed_by_another_or_by_nothing() {
+    let said = messages(vec![
+        |id| Message::user(id, "Refund order 7"),
+        |id| Message::assistant(id, "refund", vec![]),
+        |id| Message::assistant(id, "", vec![call(1, None, "list", "{}")]),
+        |id| result(id, 1, "[]"),
+        |id| Message::assistant(id, "Paid back.", vec![]),
+        |id| Message::user(id, "Thanks"),
+        |id| Message::assistant(id, "Welcome.", vec![]),
+    ]);
+    let mut sent = Sent::to(&Dialect::COMPATIBLE);
+    let roles = |sent: &Value| {
+        let messages = sent.as_array().unwrap().iter().skip(1);
+        let told = messages.map(|message| match message["content"].as_str() {
+            Some("Go on.") => "go on".to_owned(),
+            _ => message["role"].as_str().unwrap().to_owned(),
+        });
+        told.collect::<Vec<_>>().join(", ")
+    };
+    let all = sent.messages(&said).await;
+    assert_eq!(
+        roles(&all),
+        "user, assistant, go on, assistant, tool, assistant, user, assistant, go on"
+    );
+    // What the second agent was asked with stays as it was.
+    let second = sent.messages(said.get(..2).unwrap()).await;
+    assert_eq!(roles(&second), "user, assistant, go on");
+    assert_eq!(
+        all.as_array().unwrap().get(..4),
+        second.as_array().unwrap().get(..)
+    );
+}
+
 #[tokio::test]
 async fn a_request_is_posted_with_its_key_in_one_header() {
     let sent = Sent::to(&Dialect::COMPATIBLE)
@@ -137,6 +172,10 @@ async fn the_next_turn_starts_with_the_bytes_of_this_one() {
     let mut before = None::<String>;
     for length in 0..=conversation.len() {
         let messages = conversation.get(..length).unwrap();
+        if messages.last().is_some_and(|last| last.text() == "Done.") {
+            // The person speaks next.
+            continue;
+        }
         let body = sent.request(messages, &tools).await.body;
         let again = sent.request(messages, &tools).await.body;
         assert_eq!(body, again);
