@@ -64,9 +64,12 @@ pub(crate) struct Run {
     /// A file with the input
     #[arg(long, value_name = "PATH")]
     pub(crate) input_file: Option<PathBuf>,
-    /// The thread to run on; a new one unless given
+    /// The thread to run on; a new one unless given. ID@CHECKPOINT goes back there first
     #[arg(long, value_name = "ID")]
     pub(crate) thread: Option<String>,
+    /// Go back, though calls that change something may then be made once more
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// A model under an alias, before the configuration's
     #[arg(long = "model", value_name = "ALIAS=SPEC")]
     pub(crate) models: Vec<String>,

@@ -225,3 +225,41 @@ fn a_driven_thread_is_left_alone() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn an_input_runs_on_the_state_of_an_earlier_checkpoint() {
+    let desk = Desk::new();
+    let waiting = desk.run_refund();
+    assert_eq!(desk.resume(&denials(&waiting)).status, Some(0));
+    let run = |thread: &str, more: &[&str]| {
+        let mut arguments = vec!["run", ".", "--thread", thread, "--json", "--input", REFUND];
+        arguments.extend(more);
+        desk.rag(&arguments)
+    };
+    for (thread, code) in [
+        ("demo@9", "RAG0414"),
+        ("demo@x", "RAG0001"),
+        ("nobody@1", "RAG0401"),
+    ] {
+        mistake(&run(thread, &[]), code);
+    }
+    mistake(&run("demo@1", &["--on-busy", "enqueue"]), "RAG0001");
+    mistake(&run("demo@1", &["--durability", "none"]), "RAG0001");
+    let before = said(&desk, "threads history demo").stdout;
+
+    let asked = run("demo@1", &[]);
+    assert_eq!(asked.status, Some(3), "{asked:?}");
+    let history = said(&desk, "threads history demo").stdout;
+    assert!(
+        history.starts_with(&before),
+        "the first line stays:\n{history}"
+    );
+    assert!(history.contains("back to @1"), "{history}");
+    let done = desk.resume(&approvals(&asked));
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_eq!(desk.order("A-1042", "status").unwrap(), "refunded");
+
+    mistake(&run("demo@1", &[]), "RAG0412");
+    // The order is refunded by now, and the clerks see it.
+    assert_eq!(run("demo@1", &["--yes"]).status, Some(0));
+}

@@ -3,6 +3,7 @@
 mod beside;
 mod retry;
 mod rewind;
+mod start_at;
 mod update;
 
 use rustagents_runtime::{

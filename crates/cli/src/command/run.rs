@@ -2,8 +2,8 @@
 
 use std::{io::Read, process::ExitCode, sync::Arc};
 
-use rustagents_core::ids::ThreadId;
-use rustagents_runtime::Start;
+use rustagents_core::Code;
+use rustagents_runtime::{Program, Start, threads::Rewind};
 
 use crate::{
     arguments::Run,
@@ -11,7 +11,9 @@ use crate::{
         driven,
         inbox::{self, Work},
         keeping::keeping,
-        named_json, runtime, watch,
+        must_record, named_json, runtime,
+        threads::at,
+        watch,
     },
     failure::Failure,
     output::Output,
@@ -27,8 +29,10 @@ const MAX_INPUT: u64 = 1 << 20;
 pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Failure> {
     let common = &arguments.common;
     let address = Address::parse(common.store.as_deref())?;
-    let thread = arguments.thread.as_deref().map(ThreadId::new).transpose();
-    let thread = thread.map_err(|error| Failure::of(&error))?;
+    let (thread, checkpoint) = match arguments.thread.as_deref().map(at).transpose()? {
+        Some((thread, checkpoint)) => (Some(thread), checkpoint),
+        None => (None, None),
+    };
     let set = arguments.set.iter().map(|given| named_json(given, "--set"));
     let set = set.collect::<Result<Vec<_>, _>>()?;
     let plan = Plan::load(
@@ -41,6 +45,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
     let input = input(arguments)?;
     let signals = Signals::listen()?;
     let named = thread.is_some();
+    let back = thread.clone().zip(checkpoint);
     let start = Start {
         thread,
         target: ready.target,
@@ -58,6 +63,15 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
         signals: &signals,
         common,
     };
+    if let Some((thread, checkpoint)) = back {
+        let back = Rewind {
+            thread,
+            checkpoint,
+            target: None,
+            repeats: arguments.yes,
+        };
+        return run_at(arguments, work, &ready.program, start, back).await;
+    }
     if let Some(busy) = inbox::policy(arguments.on_busy) {
         return work.queued(&ready.program, start, busy).await;
     }
@@ -69,6 +83,27 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode, Fa
         )
         .await?;
     driven(&report, output, &signals)
+}
+
+/// Runs on the state of an earlier checkpoint of the thread.
+async fn run_at(
+    arguments: &Run,
+    work: Work<'_>,
+    program: &Program,
+    start: Start,
+    back: Rewind,
+) -> Result<ExitCode, Failure> {
+    if inbox::policy(arguments.on_busy).is_some() {
+        let message = "`--on-busy` is for an input that goes on where the thread stands";
+        return Err(Failure::new(Code::Usage, message).hint("leave it or `@CHECKPOINT` out"));
+    }
+    must_record(work.common, "the thread goes back in what is recorded")?;
+    let target = Some(start.target.clone());
+    let back = Rewind { target, ..back };
+    let watch = watch(work.output, work.signals, work.common, true);
+    let runtime = work.runtime;
+    let (_, report) = runtime.start_at(program, start, back, watch).await?;
+    driven(&report, work.output, work.signals)
 }
 
 fn input(arguments: &Run) -> Result<Option<String>, Failure> {

@@ -143,7 +143,7 @@ fn name(given: &str) -> Result<ThreadId, Failure> {
 }
 
 /// Splits `THREAD[@CHECKPOINT]`.
-fn at(given: &str) -> Result<(ThreadId, Option<u64>), Failure> {
+pub(super) fn at(given: &str) -> Result<(ThreadId, Option<u64>), Failure> {
     let Some((thread, number)) = given.rsplit_once('@') else {
         return Ok((name(given)?, None));
     };

@@ -8,7 +8,7 @@ use rustagents_core::{
 };
 use rustagents_graph::{
     Position,
-    record::{Checkpoint, Snapshot},
+    record::{self, Checkpoint, Snapshot},
 };
 use serde_json::Value;
 
@@ -23,7 +23,8 @@ use crate::{
     ledger,
     program::Program,
     record::{RunClosed, RunOpened, Target},
-    runs::{RunError, Runtime, Watch, refuse_doubt, refuse_other},
+    report::Report,
+    runs::{RunError, Runtime, Start, Watch, check_input, refuse_doubt, refuse_other},
     view::{Phase, ThreadView},
 };
 
@@ -65,6 +66,15 @@ pub struct Rewound {
     pub next: Vec<NodeName>,
 }
 
+/// What becomes of the tasks that are pending at the checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pending {
+    /// A resume runs them.
+    Kept,
+    /// The new run is over at once, so that the thread takes an input.
+    Dropped,
+}
+
 /// What going back needs to know of a thread.
 struct Past {
     view: ThreadView,
@@ -89,21 +99,61 @@ impl Runtime {
         self.rewind_run(program, rewind, None).await
     }
 
-    /// The same, unless the last run of the thread is another one than `only`.
+    /// Opens a run on an input with the state of an earlier checkpoint of its thread,
+    /// and drives it. What went on from the checkpoint stays in the log. First it goes
+    /// back there, as [`rewind`](Self::rewind) does, but what was pending there does not
+    /// run; where the thread stands there and is over, there is nothing to go back. A
+    /// crash before the run is opened leaves the thread over, with that state.
+    ///
+    /// `start.thread` is that of `from`.
+    ///
+    /// # Errors
+    /// As [`rewind`](Self::rewind) and [`start`](Self::start). An input that does not
+    /// fit the plan is refused before anything is written.
+    pub async fn start_at(
+        &self,
+        program: &Program,
+        start: Start,
+        from: Rewind,
+        watch: Watch,
+    ) -> Result<(Option<Rewound>, Report), RunError> {
+        check_input(program, &start)?;
+        let thread = Some(from.thread.clone());
+        let rewound = match self.turn_back(program, from, None, Pending::Dropped).await {
+            Ok(rewound) => Some(rewound),
+            Err(RunError::Stands { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let start = Start { thread, ..start };
+        let report = self.start(program, start, watch).await?;
+        Ok((rewound, report))
+    }
+
+    /// Goes back, unless the last run of the thread is another one than `only`.
     pub(crate) async fn rewind_run(
         &self,
         program: &Program,
         rewind: Rewind,
         only: Option<&RunId>,
     ) -> Result<Rewound, RunError> {
+        self.turn_back(program, rewind, only, Pending::Kept).await
+    }
+
+    async fn turn_back(
+        &self,
+        program: &Program,
+        rewind: Rewind,
+        only: Option<&RunId>,
+        pending: Pending,
+    ) -> Result<Rewound, RunError> {
         let thread = &rewind.thread;
         self.wait_until_free(thread).await?;
         let past = self.past(&rewind).await?;
-        self.turned(program, &rewind, &past, &Claim::new(0, ()))?;
+        self.turned(program, &rewind, &past, &Claim::new(0, ()), pending)?;
         let claim = self.claim(thread).await?;
         let past = self.past(&rewind).await?;
         refuse_other(&past.view, only)?;
-        let (scope, at, write) = self.turned(program, &rewind, &past, &claim)?;
+        let (scope, at, write) = self.turned(program, &rewind, &past, &claim, pending)?;
         scope.append(write).await?;
         let is_open = !matches!(past.view.phase, Phase::Closed(_));
         Ok(Rewound {
@@ -155,6 +205,7 @@ impl Runtime {
         rewind: &Rewind,
         past: &Past,
         claim: &Claim,
+        pending: Pending,
     ) -> Result<(Scope, Position, Write), RunError> {
         let (view, graph) = (&past.view, program.graph());
         let opened = RunOpened {
@@ -175,7 +226,11 @@ impl Runtime {
         });
         let at = graph.position(&scope)?;
         let find = &mut |id: &_| view.log().message(id);
-        let then = graph.position_at(past.checkpoint.clone(), &past.state.state, find)?;
+        let mut checkpoint = past.checkpoint.clone();
+        if pending == Pending::Dropped {
+            checkpoint.pending = record::Pending::default();
+        }
+        let then = graph.position_at(checkpoint, &past.state.state, find)?;
         let mut write = Write::new();
         if !matches!(view.phase, Phase::Closed(_)) {
             let closed = RunClosed::cancelled(ledger::spent(view.log(), &view.run)?);
