@@ -28,6 +28,8 @@ use crate::{
     transition::{self, Move, Transition},
 };
 
+pub(crate) use act::{write_ask, write_result};
+
 pub(crate) type Phase = AnyPhase<Conversation, ToolSet, Policy>;
 pub(crate) type At<P> = AgentRuntime<Conversation, ToolSet, Policy, P>;
 

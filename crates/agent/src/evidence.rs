@@ -12,8 +12,9 @@ use rustagents_core::{
     ids::CallId,
     message::{Message, MessageBody, ToolCall},
     model::{FinishReason, ModelResponse, RawCall},
-    tool::ToolSpec,
+    tool::{EffectClass, ToolSpec},
 };
+use serde_json::Value;
 
 use crate::{error::AgentError, tools::ToolSet};
 
@@ -277,31 +278,47 @@ impl<'a> Validator<'a> {
         Ok((Arc::clone(tool.spec()), arguments))
     }
 
-    /// Rebuilds the evidence for a recorded action.
+    /// Rebuilds the evidence for a recorded action. A call that has its result, as
+    /// `is_settled` says, needs no tool any more.
     ///
     /// # Errors
     /// The call that no longer fits, and why.
-    pub fn restore_action(&self, message: &Message) -> Result<ValidatedAction, (CallId, Problem)> {
-        let calls = message.calls().iter().map(|call| {
-            let raw = RawCall {
-                wire_id: call.wire_id.clone(),
-                name: call.name.clone(),
-                arguments: call.arguments.to_string(),
-            };
-            let (spec, arguments) = self
-                .call(&raw)
-                .map_err(|problem| (call.id.clone(), problem))?;
-            Ok(ValidatedCall {
-                id: call.id.clone(),
-                spec,
-                arguments,
-                wire_id: raw.wire_id,
-            })
+    pub fn restore_action(
+        &self,
+        message: &Message,
+        is_settled: impl Fn(&CallId) -> bool,
+    ) -> Result<ValidatedAction, (CallId, Problem)> {
+        let calls = message.calls().iter().map(|call| match self.restore(call) {
+            Err(problem) if is_settled(&call.id) => {
+                let settled = ValidatedCall::stand_in(call, EffectClass::Once);
+                settled.map_err(|_| (call.id.clone(), problem))
+            }
+            restored => restored.map_err(|problem| (call.id.clone(), problem)),
         });
         let calls = calls.collect::<Result<_, _>>()?;
         Ok(ValidatedAction {
             text: message.text(),
             calls,
+        })
+    }
+
+    /// Says whether a recorded call still fits.
+    pub(crate) fn accepts(&self, call: &ToolCall) -> Result<(), Problem> {
+        self.restore(call).map(drop)
+    }
+
+    fn restore(&self, call: &ToolCall) -> Result<ValidatedCall, Problem> {
+        let raw = RawCall {
+            wire_id: call.wire_id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.to_string(),
+        };
+        let (spec, arguments) = self.call(&raw)?;
+        Ok(ValidatedCall {
+            id: call.id.clone(),
+            spec,
+            arguments,
+            wire_id: raw.wire_id,
         })
     }
 
@@ -357,6 +374,20 @@ impl ValidatedAction {
 }
 
 impl ValidatedCall {
+    /// A recorded call that is not made any more, as far as its records tell.
+    pub(crate) fn stand_in(call: &ToolCall, effect: EffectClass) -> Result<Self, String> {
+        let spec = ToolSpec {
+            effect,
+            ..ToolSpec::new(&*call.name, "", Value::Null)
+        };
+        Ok(Self {
+            id: call.id.clone(),
+            spec: Arc::new(spec),
+            arguments: decode(&call.arguments)?,
+            wire_id: call.wire_id.clone(),
+        })
+    }
+
     /// Its id.
     pub fn id(&self) -> &CallId {
         &self.id

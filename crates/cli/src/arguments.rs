@@ -121,6 +121,12 @@ pub(crate) struct Resume {
     /// Make a call in doubt again
     #[arg(long, value_name = "CALL")]
     pub(crate) repeat: Vec<String>,
+    /// Go on without the pending tasks and calls that no longer fit the plan
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Go on with the recorded plan, whatever its file says now
+    #[arg(long, conflicts_with = "target")]
+    pub(crate) pin: bool,
     #[command(flatten)]
     pub(crate) plan: Recorded,
     #[command(flatten)]

@@ -178,7 +178,9 @@ impl From<RunError> for Failure {
                 hint: (!has_plan).then(|| BUILT.to_owned()),
                 ..failure
             },
-            RunError::Suspended { report } | RunError::InDoubt { report, .. } => Self {
+            RunError::Suspended { report }
+            | RunError::InDoubt { report, .. }
+            | RunError::ForcedDoubt { report, .. } => Self {
                 pending: Some(report),
                 exit: 3,
                 ..failure

@@ -71,6 +71,7 @@ pages! {
     "RAG0414"
     "RAG0415"
     "RAG0416"
+    "RAG0417"
     "RAG0501"
     "RAG0502"
     "RAG0503"

@@ -8,9 +8,9 @@ use std::{
 };
 
 use rustagents_config::{Config, EventsKept};
-use rustagents_core::{Code, budget::Limits};
+use rustagents_core::{Code, budget::Limits, journal::Journal};
 use rustagents_lang::{Compiled, Severity, compile};
-use rustagents_runtime::{Capabilities, Program, record::Target};
+use rustagents_runtime::{Capabilities, Program, ThreadView, program::LowerError, record::Target};
 
 use crate::{
     failure::Failure,
@@ -36,6 +36,44 @@ pub(crate) struct Ready {
     pub(crate) target: Target,
     pub(crate) limits: Limits,
     pub(crate) events: EventsKept,
+}
+
+/// What the runs of a configuration may do, where there is one.
+fn limited(config: Option<&Config>) -> (Limits, EventsKept) {
+    config
+        .map(|config| (config.limits, config.events))
+        .unwrap_or_default()
+}
+
+/// The plan that is recorded for the last run of a thread, with the models and tools
+/// that there are now. Its file is not looked at.
+pub(crate) async fn pinned(
+    journal: &dyn Journal,
+    view: &ThreadView,
+    config: Option<&Path>,
+    models: &[String],
+) -> Result<Ready, Failure> {
+    let blueprint = view.recorded_plan(journal).await;
+    let blueprint = blueprint.map_err(|error| Failure::of(&error))?;
+    let target = &view.opened.target;
+    let config = find_config(Path::new(&target.plan), config)?;
+    let capabilities = capabilities(config.as_ref(), &split_models(models)?, Care::Run)?;
+    let program = Program::lower(&blueprint, &capabilities).map_err(|error| {
+        let failure = Failure::of(&error).at("the recorded plan");
+        match error {
+            LowerError::Model { .. } | LowerError::Tool { .. } => {
+                failure.hint("bring it back into the configuration, or resume without `--pin`")
+            }
+            _ => failure,
+        }
+    })?;
+    let (limits, events) = limited(config.as_ref());
+    Ok(Ready {
+        program,
+        target: target.clone(),
+        limits,
+        events,
+    })
 }
 
 impl Plan {
@@ -77,19 +115,11 @@ impl Plan {
         };
         let program = Program::lower(&blueprint, &self.capabilities)
             .map_err(|error| Failure::of(&error).at(self.path.display().to_string()))?;
-        let limits = self
-            .config
-            .as_ref()
-            .map(|config| config.limits)
-            .unwrap_or_default();
+        let (limits, events) = limited(self.config.as_ref());
         Ok(Ready {
             program,
             limits,
-            events: self
-                .config
-                .as_ref()
-                .map(|config| config.events)
-                .unwrap_or_default(),
+            events,
             target: self.target()?,
         })
     }

@@ -13,6 +13,7 @@ mod architecture;
 mod bench;
 mod cancelling;
 mod command_tool;
+mod compat;
 mod contract;
 mod doctor;
 mod endings;

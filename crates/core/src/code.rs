@@ -127,6 +127,7 @@ codes! {
     UnknownPoint = "RAG0414", "The thread has no such checkpoint or run";
     Import = "RAG0415", "The export cannot be imported";
     RunStands = "RAG0416", "The last run does not stand so that this can be done";
+    NoRecordedPlan = "RAG0417", "No plan of the thread is recorded";
 
     ModelFailed = "RAG0501", "The model could not answer";
     ModelOutputTooLarge = "RAG0502", "The model's answer is over its limit";

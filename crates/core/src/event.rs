@@ -33,6 +33,14 @@ pub enum Event {
         /// The definition that it goes on with.
         definition: Digest,
     },
+    /// The attempt goes on without something that was pending and fits no more, as a
+    /// person forced it to.
+    Forced {
+        /// The task, call or join, such as `call c-3`.
+        what: String,
+        /// What does not fit.
+        why: String,
+    },
     /// A task of a superstep began.
     NodeStarted {
         /// The node.

@@ -18,6 +18,7 @@
 pub mod builder;
 pub mod cache;
 mod driver;
+mod dropping;
 pub mod edit;
 pub mod effect;
 pub mod graph;

@@ -94,6 +94,12 @@ impl Answers {
         }
     }
 
+    /// The answer to a question, if there is one.
+    pub(crate) fn of(&self, ask: &AskId) -> Option<&Answer> {
+        let mut answers = self.0.iter();
+        answers.find(|(id, _)| id == ask).map(|(_, answer)| answer)
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(AskId, Answer)> {
         self.0.iter()
     }

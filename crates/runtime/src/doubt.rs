@@ -30,6 +30,12 @@ impl<'a> Tasks<'a> {
     }
 }
 
+impl<'a> FromIterator<&'a str> for Tasks<'a> {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(tasks: I) -> Self {
+        Self(tasks.into_iter().collect())
+    }
+}
+
 impl<'a> FromIterator<&'a Task> for Tasks<'a> {
     fn from_iter<I: IntoIterator<Item = &'a Task>>(tasks: I) -> Self {
         let tasks = tasks.into_iter();

@@ -415,6 +415,7 @@ impl GraphRunner {
             definition: changed.then_some(definition.digest),
             retries,
             limits: Some(limits).filter(|limits| *limits != view.limits),
+            forced: Vec::new(),
         };
         let mut write = Write::new();
         answers.write(&mut write);

@@ -4,7 +4,8 @@
 //! `nodes.rs` (where graph and agent meet), [`record`] (what opens and closes a
 //! run), [`view`] (a thread as its log tells it), `doubt.rs` (effects
 //! that must not be forgotten or repeated), [`answers`] (what a person may
-//! say, checked before anything is written), [`runs`] (start and resume),
+//! say, checked before anything is written), [`runs`] (start and resume), `pin.rs`
+//! (the plan that is recorded),
 //! [`inbox`] (what others ask of a thread that somebody drives) and [`report`],
 //! [`stream`] (watching a run), [`public_event`] (what is told of it outside),
 //! `keep.rs` (keeping events) and [`replay`] (reading them again), [`status`] (put
@@ -27,6 +28,7 @@ pub mod inspect;
 mod keep;
 mod ledger;
 mod nodes;
+mod pin;
 pub mod program;
 pub mod public_event;
 pub mod record;
@@ -43,6 +45,7 @@ pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
 pub use inbox::{Answered, CancelRequest, Cancelling, OnBusy};
 pub use keep::{KeepEvents, LostEvents};
 pub use nodes::{AgentNode, AgentSaid};
+pub use pin::PinError;
 pub use program::{Capabilities, Program};
 pub use report::{Report, Status};
 pub use runs::{Resume, Retry, RunError, Runtime, Start, StateEdit, UpdateState, Updated, Watch};

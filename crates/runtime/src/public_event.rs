@@ -56,6 +56,7 @@ pub fn line(event: &Event) -> (&'static str, Value) {
             "run.definition_changed",
             json!({ "definition": definition }),
         ),
+        Event::Forced { what, why } => ("run.forced", json!({ "what": what, "why": why })),
         Event::CheckpointSaved {
             checkpoint,
             is_durable,

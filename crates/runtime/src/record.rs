@@ -1,12 +1,12 @@
 //! What opens, continues, suspends and closes a run.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use rustagents_agent::error::RecordedError;
 use rustagents_core::{
     budget::Limits,
     digest::Digest,
-    ids::{AskId, MessageId},
+    ids::{AskId, CallId, MessageId, TaskId},
     message::Usage,
 };
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,42 @@ pub struct RunAttempt {
     /// What the run may consume, where that is something else than before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// What it goes on without, as a person forced it to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forced: Vec<Forced>,
+}
+
+/// Something that was pending and no longer fitted the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forced {
+    /// What it is.
+    #[serde(flatten)]
+    pub what: GoneWithout,
+    /// What did not fit.
+    pub why: String,
+}
+
+/// What a forced attempt goes on without.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum GoneWithout {
+    /// A task, which was dropped.
+    Task(TaskId),
+    /// A join, which was dropped.
+    Join(String),
+    /// A call, which has a result without being made.
+    Call(CallId),
+}
+
+impl fmt::Display for GoneWithout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Task(task) => write!(f, "task {task}"),
+            Self::Join(join) => write!(f, "join {join}"),
+            Self::Call(call) => write!(f, "call {call}"),
+        }
+    }
 }
 
 /// The body of the record that suspends a run.

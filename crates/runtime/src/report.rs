@@ -185,6 +185,15 @@ impl RunClosed {
         }
     }
 
+    /// What is recorded of a run that failed outside its graph.
+    pub(crate) fn failed(code: Code, message: &str, spent: Spent) -> Self {
+        Self {
+            status: Status::Failed,
+            error: Some(recorded(code, message)),
+            ..Self::cancelled(spent)
+        }
+    }
+
     /// What is recorded of an end.
     pub(crate) fn of<S: GraphState>(
         end: &GraphEnd<S>,

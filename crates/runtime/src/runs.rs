@@ -1,6 +1,8 @@
-//! Starting and resuming runs; `retry.rs` reopens one that ended without success,
-//! and `update.rs` changes the state of a thread from outside.
+//! Starting and resuming runs; `force.rs` goes on without what no longer fits,
+//! `retry.rs` reopens a run that ended without success, and `update.rs` changes the
+//! state of a thread from outside.
 
+mod force;
 mod retry;
 mod update;
 
@@ -28,6 +30,7 @@ use rustagents_graph::{
 };
 use serde_json::Value;
 
+use force::Forcing;
 pub use retry::Retry;
 pub(crate) use retry::refuse_limits;
 pub use update::{StateEdit, UpdateState, Updated};
@@ -147,6 +150,8 @@ struct Another<'a> {
     limits: Limits,
     /// Whether it reopens the run.
     retries: bool,
+    /// What it goes on without.
+    forcing: Option<&'a Forcing>,
 }
 
 impl Runtime {
@@ -368,6 +373,7 @@ impl Runtime {
             answers: &answers,
             limits: view.limits,
             retries: false,
+            forcing: None,
         };
         self.go_on(program, &view, &claim, try_on, watch).await
     }
@@ -401,6 +407,7 @@ impl Runtime {
                 answers: &Answers::default(),
                 limits: view.limits,
                 retries: false,
+                forcing: None,
             };
             let lost = driven.report.events_lost.take();
             driven = self.once_more(program, &view, claim, again, watch).await?;
@@ -419,7 +426,8 @@ impl Runtime {
     ) -> Result<Driven, RunError> {
         let (keeping, watch) = self.kept(&view.thread, &view.run, watch.clone());
         let scope = self.attempt(program, view, claim, another, watch).await?;
-        let driven = keeping.through(Box::pin(self.drive_again(program, &scope, view)));
+        let driven = self.drive_again(program, &scope, view, another.forcing);
+        let driven = keeping.through(Box::pin(driven));
         Ok(driven.await?.missing(keeping.lost()))
     }
 
@@ -429,8 +437,10 @@ impl Runtime {
         program: &Program,
         scope: &Scope,
         view: &ThreadView,
+        forcing: Option<&Forcing>,
     ) -> Result<Driven, RunError> {
         started(scope);
+        force::tell(scope, forcing);
         let digest = program.definition().digest();
         if digest != view.definition {
             scope.emit(|| Event::DefinitionChanged { definition: digest });
@@ -554,8 +564,12 @@ impl Runtime {
             definition: changed.then_some(digest),
             retries: another.retries,
             limits: Some(another.limits).filter(|limits| *limits != view.limits),
+            forced: another.forcing.map_or_else(Vec::new, |f| f.forced.clone()),
         };
         write.commit(kind::RUN_ATTEMPT, &body);
+        if let Some(forcing) = another.forcing {
+            write.merge(forcing.write.clone());
+        }
         let mut watch = watch;
         if watch.durability == Durability::None {
             watch.durability = Durability::Exit;
@@ -927,6 +941,15 @@ pub enum RunError {
         /// The calls, each with its tool; that of a step is `step`.
         calls: Vec<(CallId, String)>,
     },
+    /// Calls would be gone without that may have taken effect, and nobody said what
+    /// became of them.
+    #[error("thread `{}` has a call in doubt that no longer fits: {}", report.thread, named(calls))]
+    ForcedDoubt {
+        /// How the run stands, with the questions about them.
+        report: Box<Report>,
+        /// The calls, each with its tool; that of a step is `step`.
+        calls: Vec<(CallId, String)>,
+    },
     /// The last run of the thread stands so that this cannot be done.
     #[error("the last run of thread `{thread}` {stands}")]
     Stands {
@@ -972,7 +995,7 @@ impl Coded for RunError {
             Self::UnknownThread { .. } => Code::UnknownThread,
             Self::Suspended { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
-            Self::InDoubt { .. } => Code::CallInDoubt,
+            Self::InDoubt { .. } | Self::ForcedDoubt { .. } => Code::CallInDoubt,
             Self::Stands { .. } => Code::RunStands,
             Self::Threads(error) => error.code(),
             Self::RecursionLimit { .. } => Code::RecursionLimit,
@@ -993,6 +1016,10 @@ impl Coded for RunError {
             Self::InDoubt { .. } => Some(
                 "find out what became of it; resume the thread to be asked, and say `--done` or \
                  `--not-done`"
+                    .into(),
+            ),
+            Self::ForcedDoubt { .. } => Some(
+                "find out what became of it; say `--done` or `--not-done` together with `--force`"
                     .into(),
             ),
             Self::NoConversation => Some("declare `channel messages messages`".into()),

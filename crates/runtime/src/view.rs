@@ -99,10 +99,14 @@ impl Asked<'_> {
     }
 }
 
-/// Whether a question about an effect in doubt has no more to decide: its driver was
-/// late, but told how the effect ended.
+/// Whether a question has no more to decide: the call was settled without it, or the
+/// driver of an effect in doubt was late, but told how the effect ended.
 fn is_settled(log: &ThreadLog, ask: &Ask) -> bool {
-    let what = match ask.subject {
+    let what = match &ask.subject {
+        Subject::Approval(call) => {
+            let result = FactKey::from(format_args!("call/{}/result", call.call));
+            return log.fact(&Branch::main(), &result).is_some();
+        }
         Subject::InDoubt(_) => "call",
         Subject::StepInDoubt(_) => "step",
         _ => return false,

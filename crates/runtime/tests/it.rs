@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod compat;
 mod crash;
 mod decisions;
 mod durability;

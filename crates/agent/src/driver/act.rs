@@ -473,7 +473,7 @@ fn failed(error: &ToolError) -> CallFailure {
     }
 }
 
-fn write_result(
+pub(crate) fn write_result(
     write: &mut Write,
     call: &ValidatedCall,
     id: MessageId,

@@ -11,6 +11,7 @@ use rustagents_core::{
 };
 
 use crate::{
+    call,
     driver::{At, Driver, Phase},
     error::AgentError,
     evidence::{Observations, ValidatedAction, Validator},
@@ -113,10 +114,12 @@ impl Driver<'_> {
         Ok(call.transpose()?.and_then(|call| call.usage))
     }
 
-    /// The action, if its tools still take its arguments.
+    /// The action, if its tools still take the arguments of the calls that are left.
     fn recorded_action(&self, message: &Message) -> Result<ValidatedAction, Halt> {
         Validator::new(&self.agent.tools, &self.agent.labels)
-            .restore_action(message)
+            .restore_action(message, |call| {
+                self.scope.fact(&call::result_key(call)).is_some()
+            })
             .map_err(|(call, problem)| Halt::Incompatible {
                 what: format!("call {call}"),
                 difference: match problem.hint() {

@@ -6,7 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use rustagents_core::{Code, ids::ThreadId, journal::JournalError};
+use rustagents_core::{
+    Code,
+    ids::ThreadId,
+    journal::{Journal, JournalError},
+    scope::Halt,
+};
 use rustagents_runtime::{
     Answered, Decision, Resume as Request, RunError, ThreadView, answers::AnswerError,
     record::Target, view::Phase,
@@ -19,11 +24,15 @@ use crate::{
     },
     failure::{BUILT, Failure},
     output::Output,
-    plan::{Plan, Ready},
+    plan::{Plan, Ready, pinned},
     signals::Signals,
     store::Address,
     tools::Care,
 };
+
+/// What can be done where the plan no longer fits.
+const CHANGED: &str = "bring the tool or node back, then resume; or resume with the recorded plan \
+                       (`--pin`), or without what does not fit (`--force`)";
 
 pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCode, Failure> {
     let address = Address::parse(arguments.common.store.as_deref())?;
@@ -51,7 +60,8 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
         signals: &signals,
         common: &arguments.common,
     };
-    let idle = matches!(view.phase, Phase::Closed(_)) || view.waits();
+    let waits = view.waits() && !arguments.force;
+    let idle = matches!(view.phase, Phase::Closed(_)) || waits;
     if decisions.is_empty() && idle && !view.is_cancel_requested()? {
         let (report, worked) = work.rest(&thread, view.report()).await?;
         return if worked {
@@ -60,8 +70,7 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
             finish(&report, output, &signals)
         };
     }
-    let config = arguments.common.config.as_deref();
-    let ready = recorded_plan(&arguments.plan, config, &view.opened.target)?;
+    let ready = ready(arguments, &*journal, &view).await?;
     let runtime = keeping(runtime.clone(), &address, ready.events, arguments.keeping);
     let work = Work {
         runtime: &runtime,
@@ -70,10 +79,21 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     let resume = |decisions: &[Decision]| {
         let (thread, decisions) = (thread.clone(), decisions.to_vec());
         let watch = watch(output, &signals, &arguments.common, true);
-        runtime.resume(&ready.program, Request { thread, decisions }, watch)
+        let request = Request { thread, decisions };
+        let (runtime, program) = (&runtime, &ready.program);
+        async move {
+            if arguments.force {
+                return runtime.resume_forced(program, request, watch).await;
+            }
+            runtime.resume(program, request, watch).await
+        }
     };
+    let may_answer = !decisions.is_empty() && !arguments.force;
     let report = match resume(&decisions).await {
-        Err(RunError::Journal(busy @ JournalError::Busy { .. })) if !decisions.is_empty() => {
+        Err(error @ RunError::Halt(Halt::Incompatible { .. })) if !arguments.force => {
+            return Err(Failure::from(error).hint(CHANGED));
+        }
+        Err(RunError::Journal(busy @ JournalError::Busy { .. })) if may_answer => {
             match runtime.answer(&thread, &decisions).await {
                 Ok(Answered::Heard(owner)) => {
                     output.answered(&thread, &decisions, &owner)?;
@@ -91,6 +111,20 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     driven(&report, output, &signals)
 }
 
+/// What the run goes on with.
+async fn ready(
+    arguments: &Resume,
+    journal: &dyn Journal,
+    view: &ThreadView,
+) -> Result<Ready, Failure> {
+    let (given, recorded) = (arguments.common.config.as_deref(), &view.opened.target);
+    if !arguments.pin {
+        return recorded_plan(&arguments.plan, given, recorded);
+    }
+    let config = given.or_else(|| recorded.config.as_deref().map(Path::new));
+    pinned(journal, view, config, &models(&arguments.plan, recorded)).await
+}
+
 /// The plan that the run's record names, unless the command line says otherwise.
 pub(super) fn recorded_plan(
     arguments: &Recorded,
@@ -105,12 +139,6 @@ pub(super) fn recorded_plan(
         (None, None) => recorded.config.as_deref().map(Path::new),
         _ => given,
     };
-    let mut models: Vec<_> = recorded
-        .models
-        .iter()
-        .map(|(alias, spec)| format!("{alias}={spec}"))
-        .collect();
-    models.extend(arguments.models.iter().cloned());
     if arguments.target.is_none() && !recorded.has_plan() {
         let name = &recorded.plan;
         let message = format!("no file holds the plan of the thread: it is `{name}`");
@@ -121,7 +149,14 @@ pub(super) fn recorded_plan(
         let hint = "name its new place with `--target`";
         return Err(Failure::new(Code::FileUnreadable, message).hint(hint));
     }
-    Plan::load(&plan, config, &models, Care::Run)?.ready()
+    Plan::load(&plan, config, &models(arguments, recorded), Care::Run)?.ready()
+}
+
+/// The models that were given beside the configuration's, then and now.
+fn models(arguments: &Recorded, recorded: &Target) -> Vec<String> {
+    let then = recorded.models.iter();
+    let then = then.map(|(alias, spec)| format!("{alias}={spec}"));
+    then.chain(arguments.models.iter().cloned()).collect()
 }
 
 fn decisions(arguments: &Resume) -> Result<Vec<Decision>, Failure> {

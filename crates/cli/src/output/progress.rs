@@ -49,6 +49,11 @@ impl Progress {
             Event::DefinitionChanged { .. } => Some(format!(
                 "{WAIT}the plan is not the one of the last attempt; going on with the new one{WAIT:#}"
             )),
+            Event::Forced { what, why } => Some(format!(
+                "{WAIT}going on without {}: {}{WAIT:#}",
+                line(what),
+                line(why)
+            )),
             Event::NodeStarted { node, task } => {
                 self.begin(node, task);
                 None

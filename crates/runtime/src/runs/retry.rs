@@ -56,6 +56,7 @@ impl Runtime {
             answers: &Answers::default(),
             limits: retry.limits,
             retries: true,
+            forcing: None,
         };
         self.go_on(program, &view, &claim, again, watch).await
     }
