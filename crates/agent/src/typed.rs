@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustagents_core::{
     BoxFuture,
     canonical::Canonical,
+    secret,
     tool::{EffectClass, Executed, Tool, ToolContext, ToolError, ToolErrorKind, ToolSpec},
 };
 use schemars::JsonSchema;
@@ -47,7 +48,8 @@ pub trait TypedTool: Send + Sync + 'static {
     const EFFECT: EffectClass = EffectClass::Once;
     /// The arguments: a struct with named fields.
     type Args: DeserializeOwned + JsonSchema + Send;
-    /// The result.
+    /// The result. Where it holds a [`Secret`](rustagents_core::secret::Secret), the
+    /// model and the records get `***` in its place.
     type Output: Serialize + JsonSchema;
 
     /// Performs one call. Cancellation: as [`Tool::call`].
@@ -79,8 +81,9 @@ impl<T: TypedTool> Erased<T> {
         let args = serde_json::from_str(arguments.text())
             .map_err(|e| ToolError::not_executed(ToolErrorKind::Refused, e.to_string()))?;
         let output = self.tool.run(args, context).await?;
-        // The effect has happened: what cannot be encoded is a lost result, not a lost call.
-        serde_json::to_value(output).map_err(|error| ToolError {
+        // The effect has happened: what cannot be encoded is a lost result, not a lost
+        // call, and a secret in it is masked.
+        secret::masked(&output).map_err(|error| ToolError {
             kind: ToolErrorKind::Failed,
             executed: Executed::Unknown,
             message: format!("the result cannot be encoded: {error}"),

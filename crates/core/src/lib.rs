@@ -10,7 +10,7 @@
 //! [`journal`], [`log`](mod@log) (a thread as it was read back), [`scope`] (how
 //! a machine writes while it drives), [`recorder`] (when that is durable),
 //! [`store`] (what agents remember across threads), and last [`ask`], [`budget`],
-//! [`event`] and [`event_journal`], [`code`].
+//! [`event`] and [`event_journal`], [`code`], [`secret`] (what none of them holds).
 //!
 //! Invariant: this crate starts no task, opens no file or socket and reads no
 //! clock. Time and ids come through [`clock::Clock`] and [`ids::Ids`].
@@ -34,6 +34,7 @@ pub mod message;
 pub mod model;
 pub mod recorder;
 pub mod scope;
+pub mod secret;
 pub mod store;
 pub mod tool;
 

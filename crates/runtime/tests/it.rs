@@ -18,6 +18,7 @@ mod inbox;
 mod kept;
 mod lifecycle;
 mod races;
+mod secrets;
 mod stored;
 mod stream;
 mod threads;
