@@ -188,6 +188,50 @@ impl ThreadLog {
         self.records.last().map_or(0, |record| record.seq)
     }
 
+    /// The same log as it was before the record at `seq`. The messages and the counts
+    /// stay, since nothing that is left names a later one.
+    #[must_use]
+    pub fn before(&self, seq: Seq) -> Self {
+        let end = self.records.partition_point(|record| record.seq < seq);
+        let mut chains = self.chains.clone();
+        for chains in chains.values_mut() {
+            chains.retain(|_, places| {
+                places.retain(|place| *place < end);
+                !places.is_empty()
+            });
+        }
+        let mut facts = self.facts.clone();
+        for facts in facts.values_mut() {
+            facts.retain(|_, place| *place < end);
+        }
+        Self {
+            records: self.records.iter().take(end).cloned().collect(),
+            chains,
+            facts,
+            messages: self.messages.clone(),
+            last_call: self.last_call,
+            last_message: self.last_message,
+        }
+    }
+
+    /// The names of the chains right inside `namespace`, in the order of their names.
+    pub fn chains_in<'a>(
+        &'a self,
+        branch: &Branch,
+        namespace: &Namespace,
+    ) -> impl Iterator<Item = &'a str> + use<'a> {
+        let inside = if namespace.is_root() {
+            String::new()
+        } else {
+            format!("{namespace}/")
+        };
+        let chains = self.chains.get(branch).into_iter();
+        let from = Namespace::from(inside.as_str());
+        let chains = chains.flat_map(move |chains| chains.range(from.clone()..));
+        let names = chains.map_while(move |(chain, _)| chain.as_str().strip_prefix(&*inside));
+        names.filter(|name| !name.is_empty() && !name.contains('/'))
+    }
+
     /// The commits of a chain, in order.
     pub fn commits<'a>(
         &'a self,

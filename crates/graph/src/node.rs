@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::{
     effect::{StepError, Work},
+    inside::Children,
     record::{Goto, Task},
     state::{ChannelName, GraphState, State, Update, Writes},
     topology::GraphTopology,
@@ -50,6 +51,16 @@ pub trait Node<S: GraphState = State>: Send + Sync {
     /// The graph that it runs, for drawings.
     fn graph(&self) -> Option<&GraphTopology> {
         None
+    }
+
+    /// Adds where the graph stands that it runs for the task of `scope`, on the state
+    /// `around` it; for a node that runs no graph, nothing.
+    ///
+    /// # Errors
+    /// [`Halt`] where the records cannot be read.
+    fn look(&self, around: &S, scope: &Scope, children: &mut Children) -> Result<(), Halt> {
+        let _ = (around, scope, children);
+        Ok(())
     }
 
     /// Whether it looks itself whether the run is cancelled, and settles then what

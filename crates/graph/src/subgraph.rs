@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::{
     graph::{Frameless, Graph, GraphEnd, OpenError, Outcome, Position},
+    inside::Children,
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
     state::{ChannelName, ChannelSpec, GraphState, Written},
     topology::GraphTopology,
@@ -67,6 +68,11 @@ impl<S: GraphState> Node<S> for Shared<S> {
 
     fn graph(&self) -> Option<&GraphTopology> {
         Some(self.0.topology())
+    }
+
+    fn look(&self, around: &S, scope: &Scope, children: &mut Children) -> Result<(), Halt> {
+        let begin = || Position::on(around.adopted(self.0.channels()), scope, true);
+        children.look_at(&self.0, scope, begin)
     }
 
     fn stops_itself(&self) -> bool {
@@ -150,6 +156,11 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
 
     fn graph(&self) -> Option<&GraphTopology> {
         Some(self.graph.topology())
+    }
+
+    fn look(&self, _: &S, scope: &Scope, children: &mut Children) -> Result<(), Halt> {
+        let begin = || Position::on(self.graph.empty_state(), scope, false);
+        children.look_at(&self.graph, scope, begin)
     }
 
     fn stops_itself(&self) -> bool {

@@ -134,6 +134,7 @@ fn storms_strike_in_every_way() {
         ("was idle for", 3),
         ("failed: always", 20),
         ("waits", 100),
+        ("children: ", 50),
     ] {
         let found = times(what);
         assert!(found >= least, "{what}: {found} times");

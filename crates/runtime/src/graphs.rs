@@ -38,7 +38,11 @@ use crate::{
     view::{Phase, ThreadView},
 };
 
-pub use self::{answers::Decisions, error::GraphRunError, look::GraphView};
+pub use self::{
+    answers::Decisions,
+    error::GraphRunError,
+    look::{GraphInside, GraphView},
+};
 
 /// Runs graphs on the threads of one journal. Cheap to clone; clones, and other
 /// processes with the same store, may work at the same time. One of them drives a

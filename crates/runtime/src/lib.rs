@@ -41,7 +41,7 @@ pub mod threads;
 pub mod view;
 
 pub use answers::{Answers, Decision};
-pub use graphs::{Decisions, GraphRun, GraphRunError, GraphRunner, GraphView};
+pub use graphs::{Decisions, GraphInside, GraphRun, GraphRunError, GraphRunner, GraphView};
 pub use inbox::{Answered, CancelRequest, Cancelling, OnBusy};
 pub use keep::{KeepEvents, LostEvents};
 pub use nodes::{AgentNode, AgentSaid};

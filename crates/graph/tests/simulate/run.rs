@@ -171,6 +171,7 @@ impl Run {
                 self.answer(self.open.len())?;
             }
             self.pause()?;
+            self.look()?;
         }
         Ok(())
     }
@@ -373,6 +374,40 @@ impl Run {
             state: view(&end.state),
             steps: end.steps,
         }))
+    }
+
+    /// Looks at the graphs inside, wherever a storm left them.
+    fn look(&self) -> Result<(), String> {
+        let work = async {
+            let claim = self.journal.claim(&thread(), Owner::default()).await?;
+            let log = ThreadLog::load(&*self.journal, &thread(), &Branch::main()).await?;
+            let shared = drive::shared(Arc::clone(&self.journal), thread(), &claim, log);
+            let scope = Scope::root(shared);
+            let at = self.graph.position(&scope)?;
+            Ok::<_, Halt>((self.graph.children(&scope, &at)?, at))
+        };
+        let (children, at) = self
+            .world
+            .clock
+            .run(work)
+            .unwrap()
+            .map_err(|halt| halt.to_string())?;
+        let mut places = BTreeSet::new();
+        for child in children.found() {
+            let place = child.namespace.as_str();
+            let outermost = place.split('/').next().unwrap_or_default();
+            let is_pending = at
+                .tasks()
+                .iter()
+                .any(|task| task.task.as_str() == outermost);
+            if !is_pending || child.checkpoint == 0 || !places.insert(place) {
+                return Err(format!("{child:?} is where no child can be"));
+            }
+        }
+        if !places.is_empty() {
+            self.world.note(format!("children: {}", places.len()));
+        }
+        Ok(())
     }
 
     /// The state that the log gives.

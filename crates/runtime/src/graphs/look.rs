@@ -6,11 +6,14 @@ use rustagents_agent::error::RecordedError;
 use rustagents_core::{
     ask::Ask,
     ids::{Branch, Namespace, NodeName, RunId, TaskId, ThreadId},
-    journal::{Chain, Claim, JournalError, Select, kind},
+    journal::{Chain, Claim, JournalError, Select, Seq, kind},
     log::ThreadLog,
-    scope::{RunShared, Scope},
+    scope::{Halt, RunShared, Scope},
 };
-use rustagents_graph::{Graph, GraphState, Outcome, Position, record::Checkpoint};
+use rustagents_graph::{
+    ChildState, Graph, GraphState, Outcome, Position,
+    record::{Checkpoint, Task},
+};
 
 use super::{GraphRun, GraphRunError, GraphRunner};
 use crate::{
@@ -51,6 +54,25 @@ pub struct GraphView<S: GraphState> {
     pub asks: Vec<Ask>,
 }
 
+/// How a thread stands, or stood at a checkpoint, with the graphs inside its graph.
+#[derive(Clone, Debug)]
+pub struct GraphInside<S: GraphState> {
+    /// The number of the checkpoint.
+    pub checkpoint: u64,
+    /// The committed state there.
+    pub state: Arc<S>,
+    /// The tasks that are next there.
+    pub next: Vec<Task>,
+    /// Where the graphs stand that these tasks run, and those inside them: each after
+    /// the one around it. At an earlier checkpoint, where they stood when the thread
+    /// left it. A graph whose step is over is not here, nor one that has not begun,
+    /// nor one of which records were pruned.
+    pub children: Vec<ChildState>,
+    /// Whether there are more than
+    /// [`MAX_CHILDREN`](rustagents_graph::inside::MAX_CHILDREN).
+    pub is_cut: bool,
+}
+
 /// Where a run went.
 #[derive(Default)]
 pub(super) struct Walked {
@@ -87,6 +109,38 @@ impl GraphRunner {
         self.known(&thread).await?;
         let (position, _) = self.then(graph, &thread, checkpoint).await?;
         Ok(position.state)
+    }
+
+    /// As [`state`](Self::state) or, with a checkpoint, [`state_at`](Self::state_at),
+    /// with the graphs inside the graph. It is one reading of the thread, so that all
+    /// of it belongs together.
+    ///
+    /// # Errors
+    /// As [`state`](Self::state) and [`state_at`](Self::state_at).
+    pub async fn state_inside<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        thread: &str,
+        checkpoint: Option<u64>,
+    ) -> Result<GraphInside<S>, GraphRunError> {
+        let thread = ThreadId::new(thread)?;
+        let view = self.known(&thread).await?;
+        let Some(number) = checkpoint else {
+            let scope = self.reader(&view);
+            return Ok(inside(graph, &scope, graph.position(&scope)?, Some(&view))?);
+        };
+        let (at, log) = self.then(graph, &thread, number).await?;
+        let log = match left(&log, number)? {
+            Some(seq) => log.before(seq),
+            None => log,
+        };
+        let scope = self.reading(&thread, view.run, log.clone());
+        Ok(inside(
+            graph,
+            &scope,
+            at,
+            ThreadView::of(&thread, log)?.as_ref(),
+        )?)
     }
 
     /// The newest `limit` checkpoints of a thread, the oldest of them first.
@@ -133,12 +187,17 @@ impl GraphRunner {
 
     /// A scope that reads the thread of `view`, and can write nothing.
     pub(super) fn reader(&self, view: &ThreadView) -> Scope {
+        self.reading(&view.thread, view.run.clone(), view.log().clone())
+    }
+
+    fn reading(&self, thread: &ThreadId, run: RunId, log: ThreadLog) -> Scope {
+        let nobody = Claim::new(0, ());
         Scope::root(RunShared {
-            run: view.run.clone(),
-            log: view.log().clone(),
+            run,
+            log,
             ..self
                 .runtime
-                .shared(view.thread.clone(), &Claim::new(0, ()), self.watch.clone())
+                .shared(thread.clone(), &nobody, self.watch.clone())
         })
     }
 
@@ -198,6 +257,43 @@ impl GraphRunner {
         walked.visited.reverse();
         Ok(walked)
     }
+}
+
+/// Where the first checkpoint of the thread after `number` stands, if there is one.
+fn left(log: &ThreadLog, number: u64) -> Result<Option<Seq>, JournalError> {
+    let root = log.commits(&Branch::main(), &Namespace::root());
+    for record in root.filter(|record| record.is(kind::CHECKPOINT)) {
+        let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+        if checkpoint.checkpoint > number {
+            return Ok(Some(record.seq));
+        }
+    }
+    Ok(None)
+}
+
+/// What stands at `at`, with the graphs inside; `view` knows the questions.
+fn inside<S: GraphState>(
+    graph: &Graph<S>,
+    scope: &Scope,
+    at: Position<S>,
+    view: Option<&ThreadView>,
+) -> Result<GraphInside<S>, Halt> {
+    let asks = view.into_iter().flat_map(ThreadView::pending);
+    let asker = |ask: &Ask| {
+        let namespace = scope.fact(&ask.key()).map(|record| &record.chain.namespace);
+        let own = namespace.filter(|namespace| !namespace.is_root());
+        own.map_or_else(|| ask.id.to_string(), ToString::to_string)
+    };
+    let asks: Vec<_> = asks.map(|ask| (asker(ask), ask)).collect();
+    let children = graph.children(scope, &at)?;
+    let children = children.asking(asks.iter().map(|(asker, ask)| (asker.as_str(), *ask)));
+    Ok(GraphInside {
+        checkpoint: at.checkpoint,
+        state: at.state,
+        next: at.pending.next,
+        is_cut: children.is_cut(),
+        children: children.into_found(),
+    })
 }
 
 /// What `view` says, at `at`.

@@ -440,3 +440,159 @@ async fn a_question_of_a_child_of_a_child_has_the_whole_way_in_its_id() {
     assert_eq!(bench.world.changes(), ["before", "ask", "ask", "ask"]);
     bench.is_whole().await;
 }
+
+/// Where a child stands: its place, its checkpoint, its notes, what is next, its questions.
+type Seen = (String, u64, Value, Vec<String>, Vec<String>);
+
+async fn inside(runner: &GraphRunner, graph: &Graph<Desk>, at: Option<u64>) -> (u64, Vec<Seen>) {
+    let inside = runner.state_inside(graph, "t", at).await.unwrap();
+    assert!(!inside.is_cut);
+    let seen = inside.children.into_iter().map(|child| {
+        let next = child.next.iter().map(|task| task.task.to_string());
+        let asks = child.asks.iter().map(|ask| ask.id.to_string());
+        (
+            child.namespace.to_string(),
+            child.checkpoint,
+            child.state["notes"].clone(),
+            next.collect(),
+            asks.collect(),
+        )
+    });
+    (inside.checkpoint, seen.collect())
+}
+
+/// A child with these notes, that waits or is over.
+fn child(notes: Value, checkpoint: u64, next: &[&str], asks: &[&str]) -> Seen {
+    let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();
+    let place = "sub:2.0".to_owned();
+    (place, checkpoint, notes, texts(next), texts(asks))
+}
+
+async fn written(bench: &Bench) -> u64 {
+    let thread = ThreadId::new("t").unwrap();
+    let log = ThreadLog::load_whole(&*bench.journal, &thread).await;
+    log.unwrap().last_seq()
+}
+
+#[tokio::test]
+async fn a_child_is_seen_where_it_stands_and_where_it_stood() {
+    for kind in KINDS {
+        let (bench, graph) = waiting(kind).await;
+        let runner = bench.runner();
+        let notes = |notes: &[&str]| match kind {
+            Kind::Shared => json!([&["a"], notes].concat()),
+            Kind::Adapted => json!(notes),
+        };
+        let waits = child(notes(&["in"]), 2, &["ask:2.0"], &[ASKED]);
+        let before = written(&bench).await;
+        for at in [None, Some(2)] {
+            let seen = inside(&runner, &graph, at).await;
+            assert_eq!(seen, (2, vec![waits.clone()]), "{kind:?}");
+        }
+        assert_eq!(inside(&runner, &graph, Some(1)).await, (1, vec![]));
+        assert_eq!(written(&bench).await, before, "nothing is written");
+
+        // What is pending stays so, with its child, after an update.
+        let edit = Edit::new(Desk::update());
+        runner.update(&graph, "t", [edit]).await.unwrap();
+        let seen = inside(&runner, &graph, None).await;
+        assert_eq!(seen, (3, vec![waits.clone()]));
+
+        runner.resume(&graph, "t", [(ASKED, "yes")]).await.unwrap();
+        assert_eq!(inside(&runner, &graph, None).await.1, []);
+        let seen = inside(&runner, &graph, Some(2)).await;
+        assert_eq!(seen, (2, vec![waits]), "{kind:?}: as it was then");
+        let ended = child(notes(&["in", "yes", "out"]), 4, &[], &[]);
+        assert_eq!(inside(&runner, &graph, Some(3)).await, (3, vec![ended]));
+
+        // Going back begins a child anew, which is not there before it began.
+        runner.rewind(&graph, "t", 2).await.unwrap();
+        assert_eq!(inside(&runner, &graph, None).await.1, []);
+        runner.resume(&graph, "t", ()).await.unwrap();
+        let seen = inside(&runner, &graph, None).await.1;
+        assert_eq!((seen.len(), &seen[0].2), (1, &notes(&["in"])));
+        assert_ne!(seen[0].0, "sub:2.0");
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_with_the_innermost_of_graphs_that_lie_in_each_other() {
+    let bench = Bench::new();
+    let called = GraphBuilder::<Desk>::typed("called")
+        .function("in", noting("called", &bench.world))
+        .function("ask", |_, context: TaskContext| async move {
+            context.ask("called?").await?;
+            note("never")
+        })
+        .start(["in"])
+        .sequence(["in", "ask", END])
+        .compile()
+        .unwrap();
+    let graph = GraphBuilder::<Desk>::typed("outermost")
+        .subgraph("outer", around(Kind::Adapted, &bench.world))
+        .function("call", move |_, context: TaskContext| {
+            let called = called.clone();
+            async move {
+                context.run_graph("part", &called, Desk::update()).await?;
+                note("never")
+            }
+        })
+        .start(["outer", "call"])
+        .finish("outer")
+        .finish("call")
+        .compile()
+        .unwrap();
+    let runner = bench.runner();
+    let run = runner.run(&graph, "t", Desk::update()).await.unwrap();
+    assert_eq!(run.asks().len(), 2);
+    let (_, seen) = inside(&runner, &graph, None).await;
+    let short = seen.iter().map(|(place, _, notes, _, asks)| {
+        let asks: Vec<_> = asks.iter().map(String::as_str).collect();
+        (place.as_str(), notes.clone(), asks)
+    });
+    assert_eq!(
+        short.collect::<Vec<_>>(),
+        [
+            ("outer:1.0", json!(["a"]), vec![]),
+            (
+                "outer:1.0/sub:2.0",
+                json!(["in"]),
+                vec!["outer:1.0/sub:2.0/ask:2.0/1"]
+            ),
+            (
+                "call:1.1/part#1",
+                json!(["called"]),
+                vec!["call:1.1/part#1/ask:2.0/1"]
+            ),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_children() {
+    let bench = Bench::new();
+    let child = GraphBuilder::<Desk>::typed("child")
+        .function("ask", |_, context: TaskContext| async move {
+            context.ask("?").await?;
+            note("never")
+        })
+        .start(["ask"])
+        .finish("ask")
+        .compile()
+        .unwrap();
+    let most = rustagents_graph::inside::MAX_CHILDREN;
+    let graph = GraphBuilder::<Desk>::typed("many")
+        .function("plan", move |_, _| async move {
+            Ok(NodeOutput::default().send_each("each", 0..=most))
+        })
+        .subgraph("each", child)
+        .start(["plan"])
+        .commands("plan", ["each"])
+        .finish("each")
+        .compile()
+        .unwrap();
+    let runner = bench.runner();
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let inside = runner.state_inside(&graph, "t", None).await.unwrap();
+    assert_eq!((inside.children.len(), inside.is_cut), (most, true));
+}
