@@ -13,7 +13,7 @@ use crate::{
     graph::{Compiled, Graph, OpenError, Position},
     node::NodeOutput,
     record::{Checkpoint, Pending, Source, Task},
-    schedule::{Accepted, ScheduleError},
+    schedule::{Accepted, check_levels},
     snapshot::Growth,
     state::{ChannelName, Delta, FindMessage, GraphState},
 };
@@ -134,9 +134,7 @@ impl<S: GraphState> Driver<'_, S> {
             Some(node) => node.accept(&at.state, output)?,
             None => Compiled::<S>::accept_writes(&*at.state, &node, output.update.into())?,
         };
-        if accepted.parent.is_some() && self.scope.namespace().is_root() {
-            return Err(ScheduleError::NoParent { node }.into());
-        }
+        check_levels(&node, &accepted, self.scope.namespace().depth())?;
         let ends = node.as_str() == END;
         let mut accepted = [Some(accepted)];
         let tasks = [done];

@@ -176,6 +176,27 @@ impl<S: GraphState> NodeOutput<S> {
         self
     }
 
+    /// Ends the subgraph that the node is in and those around it, `levels` in all, and
+    /// goes on at `target` in the graph around the last of them: with 1 as
+    /// [`goto_parent`](Self::goto_parent), with 0 as [`goto`](Self::goto). The node
+    /// there that holds the subgraphs must be allowed to go there.
+    #[must_use]
+    pub fn goto_outer(mut self, levels: usize, target: impl fmt::Display) -> Self {
+        let Some(further) = levels.checked_sub(1) else {
+            return self.goto(target);
+        };
+        let parent = self.parent.get_or_insert_default();
+        parent.push(Goto::outer(further, &target));
+        self
+    }
+
+    /// Goes on where a child said.
+    pub(crate) fn go_on(&mut self, gotos: Option<Vec<Goto>>) {
+        if let Some(gotos) = gotos {
+            (self.goto, self.parent) = Goto::arrived(gotos);
+        }
+    }
+
     /// Says what people are told of it.
     #[must_use]
     pub fn summary(mut self, summary: impl Into<String>) -> Self {

@@ -192,9 +192,48 @@ pub enum Goto {
     },
     /// Nowhere.
     End,
+    /// In a graph further out.
+    Outer {
+        /// How many levels further out, from 1.
+        levels: usize,
+        /// The node there, or [`END`](crate::END).
+        target: String,
+    },
 }
 
 impl Goto {
+    /// At `target`, a node or [`END`](crate::END), `levels` further out; 0 is here.
+    pub(crate) fn outer(levels: usize, target: &impl ToString) -> Self {
+        match levels {
+            0 => Self::from_name(target),
+            levels => Self::Outer {
+                levels,
+                target: target.to_string(),
+            },
+        }
+    }
+
+    /// How many levels further out it is.
+    pub(crate) fn levels(&self) -> usize {
+        match self {
+            Self::Outer { levels, .. } => *levels,
+            _ => 0,
+        }
+    }
+
+    /// What the graph around a child does of where the child says that it goes on:
+    /// what is its own, and what it hands on to the graph around itself.
+    pub(crate) fn arrived(gotos: Vec<Self>) -> (Option<Vec<Self>>, Option<Vec<Self>>) {
+        let (outer, own): (Vec<_>, Vec<_>) = gotos.into_iter().partition(|to| to.levels() > 0);
+        let outer = outer.into_iter().map(|to| match to {
+            Self::Outer { levels, target } => Self::outer(levels - 1, &target),
+            own => own,
+        });
+        let outer: Vec<_> = outer.collect();
+        let own = (!own.is_empty() || outer.is_empty()).then_some(own);
+        (own, (!outer.is_empty()).then_some(outer))
+    }
+
     /// To a node, or to [`END`](crate::END).
     pub fn from_name(target: &impl ToString) -> Self {
         match target.to_string() {
@@ -216,6 +255,7 @@ impl Goto {
         match self {
             Self::Node(node) | Self::Send { node, .. } => node.as_str(),
             Self::End => crate::END,
+            Self::Outer { target, .. } => target,
         }
     }
 }

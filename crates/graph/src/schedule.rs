@@ -197,7 +197,9 @@ impl<S: GraphState> CompiledNode<S> {
                 }),
             },
             (Way::Commands(targets), _, Some(gotos)) => {
-                let is_declared = |goto: &&Goto| targets.iter().any(|to| to.is(goto.target()));
+                let is_declared = |goto: &&Goto| {
+                    goto.levels() == 0 && targets.iter().any(|to| to.is(goto.target()))
+                };
                 match gotos.iter().find(|goto| !is_declared(goto)) {
                     None => Ok(()),
                     Some(goto) => Err(ScheduleError::Goto {
@@ -234,6 +236,31 @@ impl<S: GraphState> CompiledNode<S> {
         self.spec.on_error.as_ref().is_some_and(
             |handler| matches!(goto, Some([Goto::Send { node, .. }]) if node == handler),
         )
+    }
+}
+
+/// Says whether there are as many graphs around one at `depth` as `node` goes out of.
+///
+/// # Errors
+/// [`ScheduleError::NoParent`], [`ScheduleError::TooFarOut`].
+pub(crate) fn check_levels(
+    node: &NodeName,
+    write: &TaskWrite,
+    depth: usize,
+) -> Result<(), ScheduleError> {
+    let Some(gotos) = &write.parent else {
+        return Ok(());
+    };
+    let node = || node.clone();
+    let further = gotos.iter().map(Goto::levels).max().unwrap_or_default();
+    match depth.checked_sub(1) {
+        None => Err(ScheduleError::NoParent { node: node() }),
+        Some(around) if further > around => Err(ScheduleError::TooFarOut {
+            node: node(),
+            levels: further.saturating_add(1),
+            depth,
+        }),
+        Some(_) => Ok(()),
     }
 }
 

@@ -57,7 +57,7 @@ impl<S: GraphState> Node<S> for Shared<S> {
                     writes.add(channel, written);
                 }
             }
-            output.goto = end.parent;
+            output.go_on(end.parent);
             Ok(output)
         })
     }
@@ -145,7 +145,7 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
             let input = ((self.into)(&state, &context), None);
             let end = Box::pin(drive(&self.graph, at, input, &context)).await?;
             let mut output = NodeOutput::of((self.back)(&end.state));
-            output.goto = end.parent;
+            output.go_on(end.parent);
             Ok(output)
         })
     }

@@ -274,6 +274,109 @@ async fn a_child_sends_the_graph_around_it_only_where_its_node_may_go() {
     }
 }
 
+/// Three graphs in each other, the middle one on the same state or behind an adapter.
+/// The innermost one's node asks, then goes `levels` out to `target`.
+fn leaving_far(levels: usize, target: &'static str, adapted: bool) -> Graph {
+    let leave = move |_, context: TaskContext| async move {
+        context.ask("leave?").await?;
+        let output = NodeOutput::new().write("seen", Update::Value(json!("leave")));
+        Ok(output.goto_outer(levels, target))
+    };
+    let inner = builder("inner")
+        .function("leave", leave)
+        .start(["leave"])
+        .finish("leave")
+        .compile()
+        .unwrap();
+    let middle = builder("middle")
+        .subgraph("sub", inner)
+        .node("never", noting("never", &World::new()))
+        .start(["sub"])
+        .commands("sub", ["never"])
+        .finish("never")
+        .compile()
+        .unwrap();
+    let outer = builder("outer");
+    let outer = if adapted {
+        let back = |child: &State| {
+            let mut writes = Writes::new();
+            for seen in seen(child) {
+                writes.push("seen", Update::Value(seen));
+            }
+            writes
+        };
+        outer.adapted("middle", middle, |_: &State, _: &_| Writes::new(), back)
+    } else {
+        outer.subgraph("middle", middle)
+    };
+    outer
+        .node("a", noting("a", &World::new()))
+        .node("c", noting("c", &World::new()))
+        .start(["middle"])
+        .commands("middle", ["a", END])
+        .finish("a")
+        .finish("c")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_node_can_send_a_graph_further_out_on_whatever_crashes() {
+    for adapted in [false, true] {
+        for (target, expected) in [("a", json!(["leave", "a"])), (END, json!(["leave"]))] {
+            let never = FaultPoint {
+                write: u64::MAX,
+                side: Side::Before,
+            };
+            let journal = FaultJournal::new(Arc::new(MemoryJournal::new()), never, || {});
+            let journal = Arc::new(journal);
+            let graph = leaving_far(2, target, adapted);
+            let (end, _) = to_the_end(&Bench::on(journal.clone()), &graph)
+                .await
+                .unwrap();
+            assert_eq!(json!(seen(&end)), expected, "{adapted}");
+            for write in 1..=journal.writes() {
+                for side in [Side::Before, Side::After] {
+                    let inner = Arc::new(MemoryJournal::new());
+                    let fault = FaultJournal::new(inner.clone(), FaultPoint { write, side }, || {});
+                    let crashed = to_the_end(&Bench::on(Arc::new(fault)), &graph).await;
+                    assert!(crashed.is_none());
+                    let (end, _) = to_the_end(&Bench::on(inner), &graph).await.unwrap();
+                    assert_eq!(json!(seen(&end)), expected, "write {write} {side:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_node_goes_out_only_as_far_as_there_are_graphs_and_where_it_may() {
+    for adapted in [false, true] {
+        for (levels, target, expected) in [
+            (
+                1,
+                "a",
+                "`sub` in graph `middle`: node `sub` went to `a`, and may go to never",
+            ),
+            (2, "c", "node `middle` went to `c`, and may go to a, END"),
+            (
+                3,
+                "a",
+                "node `leave` goes on 3 graphs further out, and there are 2 around its own",
+            ),
+            (usize::MAX, "a", "and there are 2 around its own"),
+        ] {
+            let bench = Bench::new();
+            let graph = leaving_far(levels, target, adapted);
+            let asked = asks(&bench.attempt(&graph).await.unwrap());
+            bench.answer(&asked[0].id, json!("yes")).await;
+            let told = failure(&bench.attempt(&graph).await.unwrap());
+            assert!(told.starts_with("middle RAG0815: "), "{told}");
+            assert!(told.contains(expected), "{told}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_goes_wrong_in_a_child_is_told_with_its_place() {
     let failing = |limit: u64| {

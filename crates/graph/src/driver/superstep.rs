@@ -25,7 +25,7 @@ use crate::{
     graph::{CompiledNode, Position},
     node::{NodeError, NodeOutput},
     record::{Task, TaskWrite},
-    schedule::ScheduleError,
+    schedule::check_levels,
     state::{GraphState, Written},
     task::TaskEnd,
 };
@@ -351,11 +351,8 @@ impl<'g, S: GraphState> Driver<'g, S> {
         let summary = std::mem::take(&mut output.summary);
         let accepted = node.accept(&at.state, output);
         let (write, messages) = accepted.map_err(|error| refused(&error))?;
-        if write.parent.is_some() && self.scope.namespace().is_root() {
-            return Err(refused(&ScheduleError::NoParent {
-                node: task.node.clone(),
-            }));
-        }
+        check_levels(&task.node, &write, self.scope.namespace().depth())
+            .map_err(|error| refused(&error))?;
         self.scope.emit_to(Interest::Updates, || Event::NodeWrote {
             node: task.node.clone(),
             task: self.told(task),

@@ -65,6 +65,18 @@ pub enum ScheduleError {
         /// The node.
         node: NodeName,
     },
+    /// A node sent a graph further out on than there is one.
+    #[error(
+        "node `{node}` goes on {levels} graphs further out, and there are {depth} around its own"
+    )]
+    TooFarOut {
+        /// The node.
+        node: NodeName,
+        /// How many levels it goes out.
+        levels: usize,
+        /// How many there are.
+        depth: usize,
+    },
     /// Two tasks wrote one overwrite channel.
     #[error("tasks {} and {} both wrote channel `{channel}` in one step", tasks.0, tasks.1)]
     ConcurrentUpdate {
@@ -87,7 +99,7 @@ impl Coded for ScheduleError {
             Self::Update { .. } | Self::Refused { .. } => Code::ValueForChannel,
             Self::NoNode { .. } => Code::Incompatible,
             Self::Route { .. } => Code::UnknownRoute,
-            Self::Goto { .. } | Self::NoParent { .. } => Code::Goto,
+            Self::Goto { .. } | Self::NoParent { .. } | Self::TooFarOut { .. } => Code::Goto,
             Self::ConcurrentUpdate { .. } => Code::ConcurrentUpdate,
             Self::FanOut { .. } => Code::FanOut,
         }
