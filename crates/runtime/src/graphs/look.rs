@@ -112,8 +112,8 @@ impl GraphRunner {
     }
 
     /// As [`state`](Self::state) or, with a checkpoint, [`state_at`](Self::state_at),
-    /// with the graphs inside the graph. It is one reading of the thread, so that all
-    /// of it belongs together.
+    /// with the graphs inside the graph. All of it belongs together: how the thread
+    /// stands is read at once, and what stood at a checkpoint does not change.
     ///
     /// # Errors
     /// As [`state`](Self::state) and [`state_at`](Self::state_at).
