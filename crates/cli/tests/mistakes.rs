@@ -581,7 +581,7 @@ fn an_address_that_is_no_store_is_refused() {
 fn a_name_that_no_thread_may_have_is_refused() {
     let long = "a".repeat(256);
     let desk = Desk::new();
-    for name in ["", "demo@3", &long, "tab\there", "esc\u{1b}[31m"] {
+    for name in ["", "a@b@3", &long, "tab\there", "esc\u{1b}[31m"] {
         let mistake = Mistake {
             code: "RAG0410",
             hint: "1 to 255 bytes",
