@@ -19,10 +19,6 @@ const APPLICATION_ID: u32 = 0x5241_474A;
 /// How long SQLite itself waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the log grows, in pages, before it is merged into the file: the more of
-/// them are of the same page, the fewer are written twice.
-const MERGED_PAGES: u32 = 4_000;
-
 /// The version of the tables. That of the records is [`FORMAT`].
 ///
 /// [`FORMAT`]: rustagents_core::journal::FORMAT
@@ -150,7 +146,6 @@ pub(crate) fn open_writer(path: &Path, synchronous: Synchronous) -> Result<Opene
     migrate(path, &connection)?;
     connection
         .pragma_update(None, "synchronous", synchronous.as_str())
-        .and_then(|()| connection.pragma_update(None, "wal_autocheckpoint", MERGED_PAGES))
         .map_err(|e| failed(path, &e))?;
     Ok(connection)
 }

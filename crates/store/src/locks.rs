@@ -102,8 +102,23 @@ impl Default for Patience {
     }
 }
 
-/// The processes that hold a lock on this file, as far as the system tells.
+/// How often the system is asked who holds a lock that somebody does hold.
+const LOOKS: u32 = 5;
+
+/// The processes that hold a lock on this file, as far as the system tells. Its list is
+/// read in pieces: where other locks come and go meanwhile, a line may be passed over
+/// or met twice.
 fn holders(file: &File) -> Vec<u32> {
+    let mut holders = (0..LOOKS)
+        .map(|_| listed(file))
+        .find(|holders| !holders.is_empty())
+        .unwrap_or_default();
+    holders.sort_unstable();
+    holders.dedup();
+    holders
+}
+
+fn listed(file: &File) -> Vec<u32> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::MetadataExt as _;
