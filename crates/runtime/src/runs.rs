@@ -1,7 +1,8 @@
-//! Starting and resuming runs; `force.rs` goes on without what no longer fits,
+//! Starting and resuming runs; `error.rs` says why one is refused, `force.rs` goes on without what no longer fits,
 //! `retry.rs` reopens a run that ended without success, and `update.rs` changes the
 //! state of a thread from outside.
 
+mod error;
 mod force;
 mod retry;
 mod update;
@@ -13,7 +14,6 @@ use rustagents_core::{
     ask::{Ask, Subject},
     budget::{Budget, Limits, Spent},
     clock::Clock,
-    code::{Class, Code, Coded},
     event::{Event, Events},
     ids::{Branch, CallId, Ids, MessageId, Namespace, RunId, ThreadId},
     journal::{Claim, Epoch, Journal, JournalError, Owner, Seq, kind},
@@ -25,25 +25,24 @@ use rustagents_core::{
 };
 use rustagents_graph::{
     Frame, GraphEnd, GraphState, Outcome, Position, Reducer, Update, Writes,
-    graph::OpenError,
     state::{ChannelSpec, Written},
 };
 use serde_json::Value;
 
+pub use error::RunError;
 use force::Forcing;
 pub use retry::Retry;
 pub(crate) use retry::refuse_limits;
 pub use update::{StateEdit, UpdateState, Updated};
 
 use crate::{
-    answers::{AnswerError, Answers, Decision},
+    answers::{Answers, Decision},
     inbox::{self, QueuedInput},
     keep::{KeepEvents, Keeping, LostEvents},
     ledger,
     program::Program,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
-    report::{self, Report, Status},
-    threads::ThreadsError,
+    report::{Report, Status},
     view::{Phase, ThreadView},
 };
 
@@ -745,6 +744,8 @@ impl Runtime {
                 }));
             }
         }
+        // A crash may have come before anybody was asked about a call.
+        force::check(program, &scope, &at)?;
         Ok(at)
     }
 }
@@ -841,11 +842,6 @@ pub(crate) fn refuse_doubt(
     })
 }
 
-fn named(calls: &[(CallId, String)]) -> String {
-    let named = calls.iter().map(|(call, tool)| format!("{call} ({tool})"));
-    named.collect::<Vec<_>>().join(", ")
-}
-
 fn refuse_unfinished(thread: &ThreadId, view: Option<ThreadView>) -> Result<(), RunError> {
     match view {
         Some(view) if view.phase == Phase::Suspended => Err(RunError::Suspended {
@@ -881,158 +877,6 @@ impl Frame for RunFrame<'_> {
             write.commit(kind::RUN_SUSPENDED, &RunSuspended { asks });
         } else {
             write.commit(kind::RUN_CLOSED, &self.closed(end));
-        }
-    }
-}
-
-/// Why a run was refused, or stopped without an outcome.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The journal refused or failed.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The machine stopped.
-    #[error(transparent)]
-    Halt(#[from] Halt),
-    /// The input does not fit the graph.
-    #[error(transparent)]
-    Open(OpenError),
-    /// A decision does not fit what is pending.
-    #[error(transparent)]
-    Answer(#[from] AnswerError),
-    /// A value does not fit its channel.
-    #[error(transparent)]
-    Value(#[from] rustagents_graph::state::UpdateError),
-    /// An overwrite channel was given two values.
-    #[error("channel `{channel}` is given two values")]
-    SetTwice {
-        /// The channel.
-        channel: String,
-    },
-    /// The thread's name is not valid.
-    #[error(transparent)]
-    Name(#[from] rustagents_core::ids::ThreadNameError),
-    /// There is no such thread.
-    #[error("there is no thread `{thread}`")]
-    UnknownThread {
-        /// The thread.
-        thread: ThreadId,
-    },
-    /// The thread waits for people; a new input is refused.
-    #[error("thread `{}` waits for an answer", report.thread)]
-    Suspended {
-        /// What it waits for.
-        report: Box<Report>,
-    },
-    /// The thread's last run did not end.
-    #[error("the last run of thread `{thread}` did not end")]
-    Unfinished {
-        /// The thread.
-        thread: ThreadId,
-        /// Whether a file holds its plan, so that a resume finds it there.
-        has_plan: bool,
-    },
-    /// Calls or steps of the run may have taken effect; it must be settled, not given up.
-    #[error("thread `{}` has a call in doubt: {}", report.thread, named(calls))]
-    InDoubt {
-        /// How the run stands.
-        report: Box<Report>,
-        /// The calls, each with its tool; that of a step is `step`.
-        calls: Vec<(CallId, String)>,
-    },
-    /// Calls would be gone without that may have taken effect, and nobody said what
-    /// became of them.
-    #[error("thread `{}` has a call in doubt that no longer fits: {}", report.thread, named(calls))]
-    ForcedDoubt {
-        /// How the run stands, with the questions about them.
-        report: Box<Report>,
-        /// The calls, each with its tool; that of a step is `step`.
-        calls: Vec<(CallId, String)>,
-    },
-    /// The last run of the thread stands so that this cannot be done.
-    #[error("the last run of thread `{thread}` {stands}")]
-    Stands {
-        /// The thread.
-        thread: ThreadId,
-        /// How it stands, and what therefore cannot be done.
-        stands: String,
-        /// What can be done.
-        hint: String,
-    },
-    /// Nothing could be done with the thread.
-    #[error(transparent)]
-    Threads(#[from] ThreadsError),
-    /// The graph would stop at once: it took as many supersteps as it may.
-    #[error("the graph took {limit} steps, as many as it may")]
-    RecursionLimit {
-        /// How many.
-        limit: u64,
-    },
-    /// There is no channel for an input.
-    #[error("the graph has no messages channel, so it takes no input")]
-    NoConversation,
-}
-
-impl From<OpenError> for RunError {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Halt(halt) => Self::Halt(halt),
-            other => Self::Open(other),
-        }
-    }
-}
-
-impl Coded for RunError {
-    fn code(&self) -> Code {
-        match self {
-            Self::Journal(error) => error.code(),
-            Self::Halt(error) => error.code(),
-            Self::Open(OpenError::Input(error)) => error.code(),
-            Self::Open(_) => Code::Internal,
-            Self::Answer(error) => error.code(),
-            Self::Name(error) => error.code(),
-            Self::UnknownThread { .. } => Code::UnknownThread,
-            Self::Suspended { .. } => Code::ThreadSuspended,
-            Self::Unfinished { .. } => Code::RunUnfinished,
-            Self::InDoubt { .. } | Self::ForcedDoubt { .. } => Code::CallInDoubt,
-            Self::Stands { .. } => Code::RunStands,
-            Self::Threads(error) => error.code(),
-            Self::RecursionLimit { .. } => Code::RecursionLimit,
-            Self::NoConversation | Self::Value(_) | Self::SetTwice { .. } => Code::ValueForChannel,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Journal(error) => error.hint(),
-            Self::Halt(error) => error.hint(),
-            Self::Open(OpenError::Input(error)) => error.hint(),
-            Self::Answer(error) => error.hint(),
-            Self::Name(error) => error.hint(),
-            Self::Threads(error) => error.hint(),
-            Self::Stands { hint, .. } => Some(hint.clone()),
-            Self::RecursionLimit { .. } => Some(report::RECURSION_HINT.into()),
-            Self::InDoubt { .. } => Some(
-                "find out what became of it; resume the thread to be asked, and say `--done` or \
-                 `--not-done`"
-                    .into(),
-            ),
-            Self::ForcedDoubt { .. } => Some(
-                "find out what became of it; say `--done` or `--not-done` together with `--force`"
-                    .into(),
-            ),
-            Self::NoConversation => Some("declare `channel messages messages`".into()),
-            _ => None,
-        }
-    }
-
-    fn class(&self) -> Class {
-        match self {
-            Self::Journal(error) => error.class(),
-            Self::Halt(error) => error.class(),
-            Self::Threads(error) => error.class(),
-            _ => Class::Caller,
         }
     }
 }

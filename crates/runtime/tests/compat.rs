@@ -237,6 +237,9 @@ async fn a_call_that_a_crash_cut_off_is_settled_though_nobody_was_asked() {
         .replace("losing", "last")
         .replace(r#"tools ["lose"]"#, "");
     let records = bench.records().await;
+    let error = bench.resume(&source, vec![]).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0409");
+    assert_eq!(bench.records().await, records, "it is refused before all");
     let error = force(&bench, &source, vec![]).await.unwrap_err();
     assert_eq!(error.code().as_str(), "RAG0412");
     assert_eq!(bench.records().await, records);
@@ -351,16 +354,15 @@ async fn an_agent_whose_settled_call_has_no_tool_any_more_is_resumed() {
 
 // The recorded plan.
 
+async fn recorded(bench: &Bench) -> Result<rustagents_lang::Blueprint, PinError> {
+    bench.view().await.recorded_plan(&*bench.journal).await
+}
+
 #[tokio::test]
 async fn a_pinned_resume_needs_no_plan() {
     let bench = Bench::new();
     bench.start(DESK).await.unwrap();
-    let plan = bench
-        .view()
-        .await
-        .recorded_plan(&*bench.journal)
-        .await
-        .unwrap();
+    let plan = recorded(&bench).await.unwrap();
     let program = Program::lower(&plan, &bench.capabilities()).unwrap();
     assert_eq!(program.definition(), bench.program(DESK).definition());
     let resume = Resume {
@@ -382,12 +384,7 @@ async fn the_plan_of_the_last_attempt_is_the_recorded_one() {
     bench.start(DESK).await.unwrap();
     let changed = DESK.replace("Last.", "Be kind.");
     bench.resume(&changed, vec![approve("c-1")]).await.unwrap();
-    let plan = bench
-        .view()
-        .await
-        .recorded_plan(&*bench.journal)
-        .await
-        .unwrap();
+    let plan = recorded(&bench).await.unwrap();
     assert!(plan.canonical().contains("Be kind."));
 }
 
@@ -395,12 +392,7 @@ async fn the_plan_of_the_last_attempt_is_the_recorded_one() {
 async fn a_recorded_plan_without_its_capabilities_says_which() {
     let bench = Bench::new();
     bench.start(DESK).await.unwrap();
-    let plan = bench
-        .view()
-        .await
-        .recorded_plan(&*bench.journal)
-        .await
-        .unwrap();
+    let plan = recorded(&bench).await.unwrap();
     match Program::lower(&plan, &Capabilities::default()).unwrap_err() {
         LowerError::Model { model, .. } => assert_eq!(model, "clerk"),
         other => panic!("{other}"),
@@ -420,12 +412,7 @@ async fn a_graph_that_a_program_builds_has_no_recorded_plan() {
     let runner = GraphRunner::new(Arc::clone(&bench.journal));
     let run = runner.run(&graph, "t", Writes::new());
     run.await.unwrap();
-    let error = bench
-        .view()
-        .await
-        .recorded_plan(&*bench.journal)
-        .await
-        .unwrap_err();
+    let error = recorded(&bench).await.unwrap_err();
     assert!(matches!(error, PinError::Built { .. }));
     assert_eq!(error.code().as_str(), "RAG0417");
 }

@@ -198,6 +198,18 @@ async fn a_secret_in_an_update_is_refused_before_anything_is_written() {
     bench.is_clean(true);
 }
 
+/// Runs a graph of which the step `step` would record a secret.
+async fn is_refused(bench: &Bench, graph: &Graph<Desk>, step: &str) {
+    let run = bench.runner().run(graph, "t", Desk::update()).await;
+    let run = run.unwrap();
+    let message = failure(&run.outcome);
+    assert!(
+        message.contains(step) && message.contains("secret"),
+        "{message}"
+    );
+    bench.is_clean(true);
+}
+
 #[tokio::test]
 async fn a_secret_is_no_input_of_a_step() {
     let bench = Bench::new();
@@ -207,17 +219,7 @@ async fn a_secret_is_no_input_of_a_step() {
         context.step_with(options, work).await?;
         Ok(NodeOutput::default())
     });
-    let run = bench
-        .runner()
-        .run(&graph, "t", Desk::update())
-        .await
-        .unwrap();
-    let message = failure(&run.outcome);
-    assert!(
-        message.contains("log in") && message.contains("secret"),
-        "{message}"
-    );
-    bench.is_clean(true);
+    is_refused(&bench, &graph, "log in").await;
 }
 
 #[tokio::test]
@@ -228,17 +230,7 @@ async fn a_step_that_gives_a_secret_back_is_not_recorded_as_done() {
         context.step("log in", work).await?;
         Ok(NodeOutput::default())
     });
-    let run = bench
-        .runner()
-        .run(&graph, "t", Desk::update())
-        .await
-        .unwrap();
-    let message = failure(&run.outcome);
-    assert!(
-        message.contains("log in") && message.contains("secret"),
-        "{message}"
-    );
-    bench.is_clean(true);
+    is_refused(&bench, &graph, "log in").await;
 
     // What must not happen twice has happened: it is in doubt, not forgotten.
     let bench = Bench::new();

@@ -174,6 +174,18 @@ pub(super) fn tell(scope: &Scope, forcing: Option<&Forcing>) {
     }
 }
 
+/// Refuses what is pending in the tasks of `at` and does not fit the plan.
+pub(super) fn check(program: &Program, scope: &Scope, at: &Position) -> Result<(), RunError> {
+    let gone = Gone::of(program, scope, at)?;
+    match gone.calls.first() {
+        Some(gone) => Err(RunError::Halt(Halt::Incompatible {
+            what: format!("call {}", gone.call.call()),
+            difference: gone.call.why().to_owned(),
+        })),
+        None => Ok(()),
+    }
+}
+
 /// A pending call, and the task that it is of.
 struct GoneCall {
     task: Arc<Task>,
