@@ -426,7 +426,7 @@ fn a_store_is_told_with_its_threads_and_stays_as_it_is() {
         &said,
         "store",
         "ok",
-        "has tables of version 3, and no damage",
+        "has tables of version 4, and no damage",
     );
     assert_check(
         &said,
@@ -455,7 +455,8 @@ fn a_thread_that_cannot_be_read_is_named_and_the_others_are_read() {
     }
     let journal = rusqlite::Connection::open(desk.path().join(".rustagents/journal.db")).unwrap();
     let damage = "UPDATE records SET body = CAST('{' AS BLOB) WHERE kind = 'run.opened'
-        AND id >> 32 = (SELECT id FROM threads WHERE name = 'demo')";
+        AND chain IN (SELECT c.id FROM chains c JOIN threads t ON t.id = c.thread
+                       WHERE t.name = 'demo')";
     assert_eq!(journal.execute(damage, []).unwrap(), 1);
     journal.close().unwrap();
     let before = desk.files();

@@ -4,9 +4,13 @@ use std::{fs, path::Path};
 
 use crate::bench::{Desk, approvals};
 
+/// The versions of tables that there is a store of.
+const VERSIONS: [u32; 2] = [1, 3];
+
 /// A store as an earlier version left it, made on the desk.
-fn old_store(desk: &Desk) {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/journal/sqlite-1.sql");
+fn old_store(version: u32, desk: &Desk) {
+    let fixture = format!("../../spec/journal/sqlite-{version}.sql");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture);
     let folder = desk.path().canonicalize().unwrap();
     let sql = fs::read_to_string(fixture).unwrap();
     let sql = sql.replace("@DESK@", folder.to_str().unwrap());
@@ -17,23 +21,31 @@ fn old_store(desk: &Desk) {
 
 #[test]
 fn the_threads_of_an_older_store_are_listed_and_their_tables_brought_up_to_date() {
+    VERSIONS.into_iter().for_each(listed_and_brought_up_to_date);
+}
+
+fn listed_and_brought_up_to_date(version: u32) {
     let desk = Desk::new();
-    old_store(&desk);
+    old_store(version, &desk);
     let listed = desk.rag(&["threads"]);
     assert_eq!(listed.status, Some(0), "{listed:?}");
     let lines: Vec<_> = listed.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("ticket-7  suspended"), "{lines:?}");
     assert!(lines[1].starts_with("ticket-8  completed"), "{lines:?}");
-    assert_eq!(desk.journal("PRAGMA user_version"), ["3"]);
+    assert_eq!(desk.journal("PRAGMA user_version"), ["4"]);
     let checked = desk.rag(&["doctor"]);
     assert_eq!(checked.status, Some(0), "{checked:?}");
 }
 
 #[test]
 fn a_run_that_an_older_version_suspended_goes_on() {
+    VERSIONS.into_iter().for_each(goes_on);
+}
+
+fn goes_on(version: u32) {
     let desk = Desk::new();
-    old_store(&desk);
+    old_store(version, &desk);
     let waiting = desk.rag(&["resume", "ticket-7", "--json"]);
     assert_eq!(waiting.status, Some(3), "{waiting:?}");
     let mut arguments = vec!["resume".to_owned(), "ticket-7".into(), "--json".into()];

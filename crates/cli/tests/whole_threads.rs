@@ -296,7 +296,7 @@ fn a_damaged_thread_is_named_and_the_others_are_read() {
     let file = desk.path().join(".rustagents/journal.db");
     let journal = rusqlite::Connection::open(file).unwrap();
     journal
-        .execute("DELETE FROM records WHERE kind = 'graph.checkpoint' AND id = (SELECT max(id) - 1 FROM records WHERE id >> 32 = 1)", [])
+        .execute("DELETE FROM records WHERE kind = 'graph.checkpoint' AND id = (SELECT max(r.id) - 1 FROM records r JOIN chains c ON c.id = r.chain WHERE c.thread = 1)", [])
         .unwrap();
     journal
         .execute("DELETE FROM messages WHERE name = 'm-1' AND thread = 1", [])
@@ -467,7 +467,7 @@ fn a_content_with_other_bytes_is_found_and_a_damaged_thread_is_listed() {
     assert_eq!(found.status, Some(1), "{found:?}");
     assert!(found.stdout.contains("has other bytes"), "{found:?}");
     journal
-        .execute_batch("UPDATE records SET body = x'ff' WHERE id >> 32 = 1 AND kind = 'run.opened'")
+        .execute_batch("UPDATE records SET body = x'ff' WHERE kind = 'run.opened' AND chain IN (SELECT id FROM chains WHERE thread = 1)")
         .unwrap();
     let listed = said(&desk, "threads list");
     assert_eq!(listed.status, Some(0), "{listed:?}");

@@ -8,7 +8,10 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use rustagents_core::journal::JournalError;
 
-use crate::schema;
+use crate::{
+    schema,
+    spans::{self, Rows},
+};
 
 /// How many problems SQLite looks for before it gives up.
 const MAX_PROBLEMS: u32 = 3;
@@ -71,6 +74,11 @@ fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
         })?;
         for row in rows.take(MAX_PROBLEMS as usize) {
             problems.push(row?);
+        }
+    }
+    if problems.is_empty() {
+        for rows in [Rows::Records, Rows::Messages] {
+            problems.extend(spans::problem(rows, connection)?);
         }
     }
     Ok(problems)

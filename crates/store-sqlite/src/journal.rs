@@ -305,9 +305,10 @@ impl Journal for SqliteJournal {
         upto: Option<Seq>,
     ) -> BoxFuture<'a, Result<(), JournalError>> {
         let (from, name) = (from.clone(), to.clone());
-        Box::pin(self.writer.run(to, move |group| {
-            threads::copy(group.path, group.connection, &from, &name, upto)
-        }))
+        Box::pin(
+            self.writer
+                .run(to, move |group| threads::copy(group, &from, &name, upto)),
+        )
     }
 
     fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {

@@ -14,6 +14,7 @@ use rustagents_core::{ids::ThreadId, journal::JournalError};
 
 use crate::{
     schema,
+    spans::Tails,
     target::{self, Statements, Target, Thread},
 };
 
@@ -23,12 +24,13 @@ const MAX_THREADS: usize = 4_096;
 /// How many chains of each.
 const MAX_CHAINS: usize = 64;
 
-/// The threads that were written to lately.
+/// The threads that were written to lately, and where the next rows go.
 #[derive(Default)]
 pub(crate) struct Known {
     /// SQLite's number for what other connections wrote.
     version: i64,
     threads: HashMap<ThreadId, Thread>,
+    tails: Tails,
 }
 
 impl Known {
@@ -47,10 +49,13 @@ impl Known {
 
     pub(crate) fn forget_all(&mut self) {
         self.threads.clear();
+        self.tails = Tails::default();
     }
 
+    /// Forgets what may have changed by something else than a batch to `thread`.
     pub(crate) fn forget(&mut self, thread: &ThreadId) {
         self.threads.remove(thread);
+        self.tails = Tails::default();
     }
 
     fn get(
@@ -58,26 +63,29 @@ impl Known {
         path: &Path,
         connection: &Connection,
         thread: &ThreadId,
-    ) -> Result<&mut Thread, JournalError> {
+    ) -> Result<(&mut Thread, &mut Tails), JournalError> {
         if self.threads.len() >= MAX_THREADS {
             self.threads.clear();
         }
-        let look = || -> Result<Thread, JournalError> {
+        let tails = &mut self.tails;
+        let mut look = || -> Result<Thread, JournalError> {
+            let fail = |error: rusqlite::Error| schema::failed(path, &error);
+            tails.store(connection).map_err(fail)?;
             let mut row = target::known(path, connection, thread)?;
-            row.settle(connection)
-                .map_err(|error| schema::failed(path, &error))?;
+            row.settle(connection).map_err(fail)?;
             Ok(Thread::new(row))
         };
-        match self.threads.entry(thread.clone()) {
+        let known = match self.threads.entry(thread.clone()) {
             Entry::Occupied(known) => {
                 let known = known.into_mut();
                 if known.chains.len() > MAX_CHAINS {
                     *known = look()?;
                 }
-                Ok(known)
+                known
             }
-            Entry::Vacant(place) => Ok(place.insert(look()?)),
-        }
+            Entry::Vacant(place) => place.insert(look()?),
+        };
+        Ok((known, tails))
     }
 }
 
@@ -104,12 +112,19 @@ impl<'g, 'c> Group<'g, 'c> {
     /// # Errors
     /// [`JournalError::UnknownThread`] if there is none.
     pub(crate) fn target(&mut self, thread: &ThreadId) -> Result<Target<'_, 'c>, JournalError> {
+        let (thread, tails) = self.known.get(self.path, self.connection, thread)?;
         Ok(Target {
             path: self.path,
             connection: self.connection,
-            thread: self.known.get(self.path, self.connection, thread)?,
+            thread,
+            tails,
             statements: &mut self.statements,
         })
+    }
+
+    /// The tables' ends.
+    pub(crate) fn tails(&mut self) -> &mut Tails {
+        &mut self.known.tails
     }
 
     /// A thread that is being made.
@@ -118,6 +133,7 @@ impl<'g, 'c> Group<'g, 'c> {
             path: self.path,
             connection: self.connection,
             thread,
+            tails: &mut self.known.tails,
             statements: &mut self.statements,
         }
     }

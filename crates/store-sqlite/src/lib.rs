@@ -4,7 +4,7 @@
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
 //! versions), `opened.rs` (what SQLite has open), `file.rs` (is the file still the one that was opened), `writer.rs` (the
 //! thread that writes), `handoff.rs` (how jobs get there), `batch.rs` (one batch inside a transaction), `target.rs` (the
-//! rows of a thread that is written to), `threads.rs` (whole threads inside one),
+//! rows of a thread that is written to), `spans.rs` (which rows are a thread's), `threads.rs` (whole threads inside one),
 //! `reader.rs`, `tail.rs` (hearing of writes), `claims.rs` (operating-system locks),
 //! `health.rs` (is the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
 //! and [`SqliteEvents`] in `events.rs`, the event journal.
@@ -37,6 +37,7 @@ mod known;
 mod opened;
 mod reader;
 mod schema;
+mod spans;
 mod sync;
 mod tail;
 mod target;

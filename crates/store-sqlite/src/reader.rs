@@ -20,20 +20,26 @@ use crate::{
     file::StoreFile,
     opened::Opened,
     schema::{self, Header},
-    target::row_number,
+    spans::{LAST_PLACE, PLACE, Rows},
     threads::Lock,
 };
 
 /// How many connections are kept for reuse.
 const POOL: usize = 4;
 
-const RECORD: &str =
-    "SELECT r.id & 4294967295, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
-       r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes)
-  FROM threads t
-  JOIN records r
-  JOIN chains c ON c.id = r.chain
-  LEFT JOIN contents b ON b.family = t.family AND b.digest = r.content";
+/// What reads the records above place `?2` and below `?3` of threads `t`.
+fn records_sql(of: &str) -> String {
+    let rows = Rows::Records.between("?2", "?3");
+    format!(
+        "SELECT {PLACE}, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
+                r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes)
+           FROM threads t
+           {rows}
+           JOIN chains c ON c.id = r.chain
+           LEFT JOIN contents b ON b.family = t.family AND b.digest = r.content
+          WHERE {of}"
+    )
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Readers {
@@ -116,9 +122,8 @@ pub(crate) fn records(
         "AND c.branch = ?5 AND c.namespace = ?6"
     };
     let sql = format!(
-        "{RECORD} WHERE t.name = ?1 AND r.id > (t.id << 32 | ?2) AND r.id < (t.id << 32 | ?3)
-            {kinds} {chain}
-          ORDER BY r.id {order} LIMIT ?7"
+        "{} {kinds} {chain} ORDER BY s.first {order}, r.id {order} LIMIT ?7",
+        records_sql("t.name = ?1")
     );
     let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
     let on = select.chain.as_ref();
@@ -126,7 +131,7 @@ pub(crate) fn records(
         .query(params![
             thread.as_str(),
             place(select.after),
-            place(select.before.unwrap_or(u64::MAX)),
+            select.before.map_or(place(LAST_PLACE) + 1, place),
             serde_json::to_string(&select.kinds).unwrap_or_default(),
             on.map(|chain| chain.branch.as_str()),
             on.map(|chain| chain.namespace.as_str()),
@@ -140,9 +145,9 @@ pub(crate) fn records(
     Ok(records)
 }
 
-/// A place as the lower bits of a row's number; the last one stands for all later.
+/// A place, of which the last one stands for all later.
 fn place(place: u64) -> i64 {
-    whole(place.min(0xFFFF_FFFF))
+    whole(place.min(LAST_PLACE))
 }
 
 /// SQLite's numbers end where those of `i64` do.
@@ -161,12 +166,10 @@ pub(crate) fn last_seq(
     thread: &ThreadId,
 ) -> Result<Seq, JournalError> {
     connection
-        .prepare_cached(
-            "SELECT max(t.last_seq, coalesce((SELECT r.id & 4294967295 FROM records r
-                                               WHERE r.id > t.id << 32 AND r.id < (t.id + 1) << 32
-                                               ORDER BY r.id DESC LIMIT 1), 0))
-               FROM threads t WHERE t.name = ?1",
-        )
+        .prepare_cached(&format!(
+            "SELECT max(t.last_seq, {}) FROM threads t WHERE t.name = ?1",
+            Rows::Records.last_place()
+        ))
         .and_then(|mut find| {
             find.query_row([thread.as_str()], |row| row.get(0))
                 .optional()
@@ -201,10 +204,10 @@ pub(crate) fn record(
     seq: Seq,
 ) -> Result<Record, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
-    let sql = format!("{RECORD} WHERE t.id = ?1 AND r.id = ?2");
+    let sql = records_sql("t.id = ?1");
     let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
     let mut rows = statement
-        .query(params![thread, row_number(thread, seq)])
+        .query(params![thread, place(seq) - 1, place(seq) + 1])
         .map_err(fail)?;
     match rows.next().map_err(fail)? {
         Some(row) => decode(path, row),
@@ -282,15 +285,16 @@ pub(crate) fn messages(
     limit: usize,
 ) -> Result<Vec<PlacedMessage>, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
+    let new = Rows::Messages.between("?2", &format!("{LAST_PLACE} + 1"));
     let mut statement = connection
-        .prepare_cached(
-            "SELECT m.id & 4294967295, m.name, coalesce(m.body, c.bytes)
+        .prepare_cached(&format!(
+            "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes)
                FROM threads t
-               JOIN messages m ON m.id > (t.id << 32 | ?2) AND m.id < ((t.id + 1) << 32)
-               LEFT JOIN contents c ON c.family = t.family AND c.digest = m.content
+               {new}
+               LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
               WHERE t.name = ?1
-              ORDER BY m.id LIMIT ?3",
-        )
+              ORDER BY s.first, r.id LIMIT ?3"
+        ))
         .map_err(fail)?;
     let mut rows = statement
         .query(params![thread.as_str(), place(after), count(limit)])
@@ -325,13 +329,16 @@ pub(crate) fn threads(
         .prepare_cached(
             "SELECT name, epoch, last_seq, updated_at
                FROM (SELECT t.name, t.epoch,
-                            max(t.last_seq, coalesce(r.id & 4294967295, 0)) AS last_seq,
-                            iif(r.id & 4294967295 > t.last_seq, r.at, t.updated_at) AS updated_at
+                            max(t.last_seq, coalesce(s.first + r.id - s.id, 0)) AS last_seq,
+                            iif(s.first + r.id - s.id > t.last_seq, r.at, t.updated_at)
+                              AS updated_at
                        FROM threads t
+                       LEFT JOIN record_spans s
+                         ON s.thread = t.id
+                        AND s.first = (SELECT max(first) FROM record_spans WHERE thread = t.id)
                        LEFT JOIN records r
-                         ON r.id = (SELECT l.id FROM records l
-                                     WHERE l.id > t.id << 32 AND l.id < (t.id + 1) << 32
-                                     ORDER BY l.id DESC LIMIT 1)
+                         ON s.id IS NOT NULL
+                        AND r.id = coalesce(s.last, (SELECT max(id) FROM records))
                       WHERE (?1 IS NULL OR t.name > ?1) AND t.name >= ?2
                         AND substr(CAST(t.name AS BLOB), 1, length(CAST(?2 AS BLOB)))
                             = CAST(?2 AS BLOB))

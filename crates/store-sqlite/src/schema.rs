@@ -22,11 +22,14 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The version of the tables. That of the records is [`FORMAT`].
 ///
 /// [`FORMAT`]: rustagents_core::journal::FORMAT
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What brings the tables of version N to N + 1, at place N - 1.
-const MIGRATIONS: [&str; VERSION as usize - 1] =
-    [include_str!("migrate/2.sql"), include_str!("migrate/3.sql")];
+const MIGRATIONS: [&str; VERSION as usize - 1] = [
+    include_str!("migrate/2.sql"),
+    include_str!("migrate/3.sql"),
+    include_str!("migrate/4.sql"),
+];
 
 const TABLES: &str = include_str!("tables.sql");
 
@@ -203,7 +206,7 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
 }
 
 fn prepare(path: &Path, connection: &Connection) -> Result<(), JournalError> {
-    connection.set_prepared_statement_cache_capacity(32);
+    connection.set_prepared_statement_cache_capacity(48);
     // References are kept by construction; checking each would cost a look-up a
     // row, and a scan for each row that goes. `health` looks for broken ones.
     connection

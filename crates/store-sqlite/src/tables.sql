@@ -27,11 +27,27 @@ CREATE TABLE chains(
   UNIQUE(thread, branch, namespace)
 ) STRICT;
 
--- The id of a record or a message is its thread's in the upper bits, and its
--- place in the thread in the lower 32: so they stand in the order in which they
--- are read, and need no index for that.
+-- Records and messages stand in the order of writing. Spans say which are a thread's:
+-- the rows from `id` to `last`, or all behind `id` where there is no `last`, stand at
+-- the places from `first` on, one behind the other.
+CREATE TABLE record_spans(
+  thread INTEGER NOT NULL REFERENCES threads(id),
+  first INTEGER NOT NULL,           -- seq of the record with that id
+  id INTEGER NOT NULL,
+  last INTEGER,
+  PRIMARY KEY(thread, first)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE message_spans(
+  thread INTEGER NOT NULL REFERENCES threads(id),
+  first INTEGER NOT NULL,           -- place of the message with that id
+  id INTEGER NOT NULL,
+  last INTEGER,
+  PRIMARY KEY(thread, first)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE records(
-  id INTEGER PRIMARY KEY,           -- thread << 32 | seq
+  id INTEGER PRIMARY KEY,           -- in the order of writing
   thread INTEGER,                   -- facts only, for their index
   chain INTEGER NOT NULL REFERENCES chains(id),
   parent INTEGER,                   -- commits: seq of the commit that it extends
@@ -51,7 +67,7 @@ CREATE TABLE records(
 CREATE UNIQUE INDEX records_key ON records(thread, branch, key) WHERE key IS NOT NULL;
 
 CREATE TABLE messages(
-  id INTEGER PRIMARY KEY,           -- thread << 32 | place, in the order of writing
+  id INTEGER PRIMARY KEY,           -- in the order of writing
   thread INTEGER NOT NULL REFERENCES threads(id),
   name TEXT NOT NULL,
   body BLOB,                        -- UTF-8 JSON, or NULL where content holds it

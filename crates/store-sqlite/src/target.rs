@@ -11,16 +11,13 @@ use rustagents_core::{
     tool::EffectClass,
 };
 
-use crate::schema;
+use crate::{
+    schema,
+    spans::{PLACE, Rows, Tails},
+};
 
 /// Bodies longer than this are stored by content.
 const INLINE_BYTES: usize = 16 << 10;
-
-/// The number of a row that stands at `place` of a thread: the thread's number,
-/// and the place in the lower 32 bits.
-pub(crate) fn row_number(thread: i64, place: u64) -> i64 {
-    (thread << 32) | i64::try_from(place & 0xFFFF_FFFF).unwrap_or_default()
-}
 
 /// A thread as it stands.
 pub(crate) struct ThreadRow {
@@ -64,24 +61,23 @@ impl ThreadRow {
         if !std::mem::take(&mut self.lags) {
             return Ok(());
         }
-        let mut heads = connection.prepare_cached(
+        let lagging = Rows::Records.between("t.last_seq", "?2");
+        let mut heads = connection.prepare_cached(&format!(
             "UPDATE chains SET head = h.head
-               FROM (SELECT r.chain, max(r.id & 4294967295) AS head
-                       FROM threads t
-                       JOIN records r ON r.id > (t.id << 32 | t.last_seq)
-                                     AND r.id < (t.id + 1) << 32
+               FROM (SELECT r.chain, max({PLACE}) AS head
+                       FROM threads t {lagging}
                       WHERE t.id = ?1 AND r.key IS NULL GROUP BY r.chain) h
-              WHERE h.chain = chains.id",
-        )?;
-        heads.execute([self.id])?;
-        let mut row = connection.prepare_cached(
+              WHERE h.chain = chains.id"
+        ))?;
+        heads.execute(params![self.id, self.last_seq + 1])?;
+        let last = Rows::Records.between("max(t.last_seq, ?2 - 1)", "?2 + 1");
+        let mut row = connection.prepare_cached(&format!(
             "UPDATE threads
-                SET updated_at = coalesce((SELECT r.at FROM records r
-                                            WHERE r.id = ?1 << 32 | ?2 AND ?2 > last_seq),
+                SET updated_at = coalesce((SELECT r.at FROM threads t {last} WHERE t.id = ?1),
                                           updated_at),
                     last_seq = ?2, last_place = ?3
-              WHERE id = ?1",
-        )?;
+              WHERE id = ?1"
+        ))?;
         row.execute(params![self.id, self.last_seq, self.last_place])
             .map(drop)
     }
@@ -92,17 +88,12 @@ pub(crate) fn find(
     connection: &Connection,
     thread: &ThreadId,
 ) -> rusqlite::Result<Option<ThreadRow>> {
+    let (record, message) = (Rows::Records.last_place(), Rows::Messages.last_place());
     connection
-        .prepare_cached(
-            "SELECT t.id, t.family, t.epoch, t.last_seq, t.last_place,
-                    coalesce((SELECT r.id & 4294967295 FROM records r
-                               WHERE r.id > t.id << 32 AND r.id < (t.id + 1) << 32
-                               ORDER BY r.id DESC LIMIT 1), 0),
-                    coalesce((SELECT m.id & 4294967295 FROM messages m
-                               WHERE m.id > t.id << 32 AND m.id < (t.id + 1) << 32
-                               ORDER BY m.id DESC LIMIT 1), 0)
-               FROM threads t WHERE t.name = ?1",
-        )?
+        .prepare_cached(&format!(
+            "SELECT t.id, t.family, t.epoch, t.last_seq, t.last_place, {record}, {message}
+               FROM threads t WHERE t.name = ?1"
+        ))?
         .query_row([thread.as_str()], ThreadRow::read)
         .optional()
 }
@@ -248,6 +239,7 @@ pub(crate) struct Target<'t, 'c> {
     pub(crate) path: &'t Path,
     pub(crate) connection: &'c Connection,
     pub(crate) thread: &'t mut Thread,
+    pub(crate) tails: &'t mut Tails,
     pub(crate) statements: &'t mut Statements<'c>,
 }
 
@@ -302,12 +294,25 @@ impl Target<'_, '_> {
 
     /// The place of the fact with this key.
     pub(crate) fn fact(&mut self, branch: &Branch, key: &FactKey) -> rusqlite::Result<Option<Seq>> {
-        let sql =
-            "SELECT id & 4294967295 FROM records WHERE thread = ?1 AND branch = ?2 AND key = ?3";
-        let id = self.thread.row.id;
-        prepared(&mut self.statements.fact, self.connection, sql)?
-            .query_row(params![id, branch.as_str(), key.as_str()], |row| row.get(0))
-            .optional()
+        let sql = "SELECT id FROM records WHERE thread = ?1 AND branch = ?2 AND key = ?3";
+        let thread = self.thread.row.id;
+        let id: Option<i64> = prepared(&mut self.statements.fact, self.connection, sql)?
+            .query_row(params![thread, branch.as_str(), key.as_str()], |row| {
+                row.get(0)
+            })
+            .optional()?;
+        id.map(|id| self.place_of(id)).transpose()
+    }
+
+    /// The place of one of the thread's records.
+    fn place_of(&mut self, id: i64) -> rusqlite::Result<Seq> {
+        self.tails.store(self.connection)?;
+        self.connection
+            .prepare_cached(
+                "SELECT first + ?2 - id FROM record_spans WHERE thread = ?1 AND id <= ?2
+                  ORDER BY first DESC LIMIT 1",
+            )?
+            .query_row([self.thread.row.id, id], |row| row.get(0))
     }
 
     /// Inserts a record at its place.
@@ -319,8 +324,10 @@ impl Target<'_, '_> {
                                        attempt, epoch, at, effect, digest, body, content)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
         let thread = self.thread.row.id;
+        let tail = self.tails.of(Rows::Records);
+        let id = tail.next(self.connection, thread, record.seq)?;
         prepared(&mut self.statements.insert, self.connection, sql)?.execute(params![
-            row_number(thread, record.seq),
+            id,
             key.map(|_| thread),
             chain.id,
             if key.is_none() { chain.head } else { None },
@@ -337,6 +344,7 @@ impl Target<'_, '_> {
             body,
             content.as_ref().map(|digest| &digest.as_bytes()[..]),
         ])?;
+        tail.advance();
         self.thread.row.last_seq = record.seq;
         self.thread.row.lags = true;
         if key.is_none()
@@ -365,17 +373,20 @@ impl Target<'_, '_> {
         let (inline, content) = self.body(body)?;
         let row = &mut self.thread.row;
         let place = row.last_place + 1;
+        let tail = self.tails.of(Rows::Messages);
+        let id = tail.next(self.connection, row.id, place)?;
         let sql = "INSERT OR IGNORE INTO messages(id, thread, name, body, content)
                    VALUES(?1, ?2, ?3, ?4, ?5)";
         let inserted = prepared(&mut self.statements.insert_message, self.connection, sql)?
             .execute(params![
-                row_number(row.id, place),
+                id,
                 row.id,
                 name,
                 inline,
                 content.as_ref().map(|digest| &digest.as_bytes()[..]),
             ])?;
         if inserted == 1 {
+            tail.advance();
             row.last_place = place;
             row.lags = true;
         }
@@ -403,6 +414,7 @@ impl Target<'_, '_> {
 
     /// Says when the thread was written to, where no record does.
     pub(crate) fn touch(&mut self, at_ms: u64) -> rusqlite::Result<()> {
+        self.tails.store(self.connection)?;
         let row = &mut self.thread.row;
         row.settle(self.connection)?;
         self.connection

@@ -19,7 +19,8 @@ use crate::{
     known::Group,
     reader,
     schema::failed,
-    target::{Placed, Target, Thread, ThreadRow, check_epoch, find, known, row_number},
+    spans::{self, PLACE, Rows},
+    target::{Placed, Target, Thread, ThreadRow, check_epoch, find, known},
 };
 
 /// Which of a thread's lock files counts. A take-over goes on to the next one.
@@ -118,15 +119,18 @@ fn free(path: &Path, connection: &Connection, thread: &ThreadId) -> Result<(), J
 
 /// Makes `to` of the records of `from` up to `upto`, in the same family.
 pub(crate) fn copy(
-    path: &Path,
-    connection: &Connection,
+    group: &mut Group<'_, '_>,
     from: &ThreadId,
     to: &ThreadId,
     upto: Option<Seq>,
 ) -> Result<(), JournalError> {
+    let (path, connection) = (group.path, group.connection);
     let source = known(path, connection, from)?;
     free(path, connection, to)?;
-    copy_rows(connection, &source, to, upto).map_err(|e| failed(path, &e))
+    let closed = group.tails().close(connection);
+    closed
+        .and_then(|()| copy_rows(connection, &source, to, upto))
+        .map_err(|e| failed(path, &e))
 }
 
 fn copy_rows(
@@ -137,46 +141,56 @@ fn copy_rows(
 ) -> rusqlite::Result<()> {
     let copy = make(connection, to, source.epoch, "{}")?.id;
     let upto = upto.unwrap_or(source.last_seq).min(source.last_seq);
-    let (first, last) = (row_number(source.id, 0), row_number(source.id, upto));
+    let copied = Rows::Records.between("0", "?3");
     connection.execute(
-        "INSERT INTO chains(thread, branch, namespace)
-         SELECT ?2, branch, namespace FROM chains
-          WHERE thread = ?1 AND id IN (SELECT chain FROM records WHERE id BETWEEN ?3 AND ?4)
-          ORDER BY id",
-        params![source.id, copy, first, last],
+        &format!(
+            "INSERT INTO chains(thread, branch, namespace)
+             SELECT ?2, branch, namespace FROM chains
+              WHERE thread = ?1
+                AND id IN (SELECT r.chain FROM threads t {copied} WHERE t.id = ?1)
+              ORDER BY id"
+        ),
+        params![source.id, copy, upto + 1],
     )?;
+    let base = spans::behind_all(Rows::Records, connection)?;
     connection.execute(
-        "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run, attempt,
-                             epoch, at, effect, digest, body, content)
-         SELECT ?1 << 32 | (r.id & 4294967295), iif(r.key IS NULL, NULL, ?1), n.id, r.parent, r.branch, r.key, r.kind, r.version, r.run, r.attempt,
-                r.epoch, r.at, r.effect, r.digest, r.body, r.content
-           FROM records r
-           JOIN chains c ON c.id = r.chain
-           JOIN chains n ON n.thread = ?1 AND n.branch = c.branch AND n.namespace = c.namespace
-          WHERE r.id BETWEEN ?2 AND ?3
-          ORDER BY r.id",
-        params![copy, first, last],
+        &format!(
+            "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run,
+                                 attempt, epoch, at, effect, digest, body, content)
+             SELECT ?4 + {PLACE} - 1, iif(r.key IS NULL, NULL, ?2), n.id, r.parent, r.branch,
+                    r.key, r.kind, r.version, r.run, r.attempt, r.epoch, r.at, r.effect,
+                    r.digest, r.body, r.content
+               FROM threads t
+               {copied}
+               JOIN chains c ON c.id = r.chain
+               JOIN chains n
+                 ON n.thread = ?2 AND n.branch = c.branch AND n.namespace = c.namespace
+              WHERE t.id = ?1
+              ORDER BY s.first, r.id"
+        ),
+        params![source.id, copy, upto + 1, base],
     )?;
+    spans::cover(Rows::Records, connection, copy, base)?;
+    let base = spans::behind_all(Rows::Messages, connection)?;
+    let all = Rows::Messages.all();
     connection.execute(
-        "INSERT INTO messages(id, thread, name, body, content)
-         SELECT ?1 << 32 | (id & 4294967295), ?1, name, body, content FROM messages
-          WHERE id BETWEEN ?2 AND ?3
-          ORDER BY id",
-        params![copy, first, row_number(source.id, u64::MAX)],
+        &format!(
+            "INSERT INTO messages(id, thread, name, body, content)
+             SELECT ?3 + {PLACE} - 1, ?2, r.name, r.body, r.content
+               FROM threads t {all} WHERE t.id = ?1 ORDER BY s.first, r.id"
+        ),
+        params![source.id, copy, base],
     )?;
+    spans::cover(Rows::Messages, connection, copy, base)?;
+    let all = Rows::Records.all();
     connection.execute(
-        "UPDATE threads SET family = ?2, last_seq = coalesce(r.seq, 0), last_place = ?3,
-                            updated_at = coalesce(r.at, updated_at)
-           FROM (SELECT max(id) & 4294967295 AS seq, at FROM records
-                  WHERE id BETWEEN ?4 AND ?5) r
-          WHERE threads.id = ?1",
-        params![
-            copy,
-            source.family,
-            source.last_place,
-            row_number(copy, 0),
-            row_number(copy, u64::MAX)
-        ],
+        &format!(
+            "UPDATE threads SET family = ?2, last_seq = coalesce(l.seq, 0), last_place = ?3,
+                                updated_at = coalesce(l.at, updated_at)
+               FROM (SELECT max({PLACE}) AS seq, r.at FROM threads t {all} WHERE t.id = ?1) l
+              WHERE threads.id = ?1"
+        ),
+        params![copy, source.family, source.last_place],
     )?;
     find_heads(connection, copy)
 }
@@ -184,19 +198,24 @@ fn copy_rows(
 /// Sets the head of each chain of a thread to its last commit, and forgets chains
 /// without records.
 fn find_heads(connection: &Connection, thread: i64) -> rusqlite::Result<()> {
-    let (first, last) = (row_number(thread, 0), row_number(thread, u64::MAX));
+    let all = Rows::Records.all();
     connection.execute(
-        "DELETE FROM chains
-          WHERE thread = ?1 AND id NOT IN (SELECT chain FROM records WHERE id BETWEEN ?2 AND ?3)",
-        params![thread, first, last],
+        &format!(
+            "DELETE FROM chains
+              WHERE thread = ?1
+                AND id NOT IN (SELECT r.chain FROM threads t {all} WHERE t.id = ?1)"
+        ),
+        [thread],
     )?;
     connection
         .execute(
-            "UPDATE chains SET head = h.head
-               FROM (SELECT chain, max(iif(key IS NULL, id & 4294967295, NULL)) AS head
-                       FROM records WHERE id BETWEEN ?1 AND ?2 GROUP BY chain) h
-              WHERE h.chain = chains.id",
-            [first, last],
+            &format!(
+                "UPDATE chains SET head = h.head
+                   FROM (SELECT r.chain, max(iif(r.key IS NULL, {PLACE}, NULL)) AS head
+                           FROM threads t {all} WHERE t.id = ?1 GROUP BY r.chain) h
+                  WHERE h.chain = chains.id"
+            ),
+            [thread],
         )
         .map(drop)
 }
@@ -249,26 +268,33 @@ pub(crate) fn compact(
 ) -> Result<Vec<Seq>, JournalError> {
     let seqs = batch::append(group, &compaction.batch)?;
     let (path, connection) = (group.path, group.connection);
-    let mut thread = known(path, connection, &compaction.batch.thread)?;
     let fail = |error: rusqlite::Error| failed(path, &error);
+    group.tails().close(connection).map_err(fail)?;
+    let mut thread = known(path, connection, &compaction.batch.thread)?;
     // What goes may be what says how far the thread is.
     thread.settle(connection).map_err(fail)?;
+    let dropped = Rows::Records.between("?2", "?3");
     for range in &compaction.drop {
-        let bound = |seq: Seq| row_number(thread.id, seq.min(thread.last_seq));
-        if *range.start() > thread.last_seq {
+        let (start, end) = (*range.start(), (*range.end()).min(thread.last_seq));
+        if start > end {
             continue;
         }
         connection
             .execute(
-                "DELETE FROM records WHERE id BETWEEN ?1 AND ?2",
-                [bound(*range.start()), bound(*range.end())],
+                &format!(
+                    "DELETE FROM records
+                      WHERE id IN (SELECT r.id FROM threads t {dropped} WHERE t.id = ?1)"
+                ),
+                params![thread.id, start.saturating_sub(1), end + 1],
             )
             .map_err(fail)?;
     }
+    spans::trim(Rows::Records, connection, thread.id).map_err(fail)?;
     find_heads(connection, thread.id).map_err(fail)?;
     let mut mentioned = Mentioned::default();
-    mentioned.read(connection, Bodies::Records, thread.id)?;
+    mentioned.read(connection, Rows::Records, thread.id)?;
     collect_messages(connection, thread.id, &mentioned).map_err(fail)?;
+    spans::trim(Rows::Messages, connection, thread.id).map_err(fail)?;
     collect_contents(path, connection, thread.family)?;
     Ok(seqs)
 }
@@ -289,16 +315,26 @@ pub(crate) fn remove(
             params![epoch, row.id],
         )
         .map_err(|error| failed(path, &error))?;
+    remove_rows(connection, row.id).map_err(|error| failed(path, &error))?;
+    collect_contents(path, connection, row.family)
+}
+
+fn remove_rows(connection: &Connection, thread: i64) -> rusqlite::Result<()> {
+    let all = Rows::Records.all();
+    let records = format!(
+        "DELETE FROM records WHERE id IN (SELECT r.id FROM threads t {all} WHERE t.id = ?1)"
+    );
     for sql in [
-        "DELETE FROM records WHERE id >> 32 = ?1 AND id BETWEEN ?1 << 32 AND (?1 + 1) << 32",
+        &*records,
         "DELETE FROM chains WHERE thread = ?1",
         "DELETE FROM messages WHERE thread = ?1",
+        "DELETE FROM record_spans WHERE thread = ?1",
+        "DELETE FROM message_spans WHERE thread = ?1",
         "DELETE FROM threads WHERE id = ?1",
     ] {
-        let removed = connection.execute(sql, [row.id]);
-        removed.map_err(|error| failed(path, &error))?;
+        connection.execute(sql, [thread])?;
     }
-    collect_contents(path, connection, row.family)
+    Ok(())
 }
 
 /// The strings and digests that stand in stored bodies.
@@ -308,42 +344,26 @@ struct Mentioned {
     digests: BTreeSet<Digest>,
 }
 
-#[derive(Clone, Copy)]
-enum Bodies {
-    Records,
-    Messages,
-}
-
-impl Bodies {
-    fn sql(self) -> String {
-        let table = match self {
-            Self::Records => "records",
-            Self::Messages => "messages",
-        };
-        format!(
-            "SELECT coalesce(r.body, c.bytes), r.content FROM threads t
-               JOIN {table} r ON r.id > (t.id << 32) AND r.id < ((t.id + 1) << 32)
-               LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
-              WHERE t.id = ?1"
-        )
-    }
-}
-
 impl Mentioned {
     /// Reads the bodies of a thread.
     fn read(
         &mut self,
         connection: &Connection,
-        bodies: Bodies,
+        rows: Rows,
         thread: i64,
     ) -> Result<(), JournalError> {
         let broken = |reason: &dyn std::fmt::Display| JournalError::Corrupt {
             place: "a body that is kept".into(),
             reason: reason.to_string(),
         };
-        let mut statement = connection
-            .prepare_cached(&bodies.sql())
-            .map_err(|e| broken(&e))?;
+        let sql = format!(
+            "SELECT coalesce(r.body, c.bytes), r.content FROM threads t
+               {}
+               LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
+              WHERE t.id = ?1",
+            rows.all()
+        );
+        let mut statement = connection.prepare_cached(&sql).map_err(|e| broken(&e))?;
         let mut rows = statement.query([thread]).map_err(|e| broken(&e))?;
         while let Some(row) = rows.next().map_err(|e| broken(&e))? {
             let body: Vec<u8> = row.get(0).map_err(|e| broken(&e))?;
@@ -402,8 +422,8 @@ fn collect_contents(path: &Path, connection: &Connection, family: i64) -> Result
     let threads = threads.and_then(Iterator::collect::<rusqlite::Result<Vec<i64>>>);
     let mut mentioned = Mentioned::default();
     for thread in threads.map_err(fail)? {
-        for bodies in [Bodies::Records, Bodies::Messages] {
-            if mentioned.read(connection, bodies, thread).is_err() {
+        for rows in [Rows::Records, Rows::Messages] {
+            if mentioned.read(connection, rows, thread).is_err() {
                 // What cannot be read may mention anything: all of it stays.
                 return Ok(());
             }

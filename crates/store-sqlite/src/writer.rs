@@ -263,13 +263,14 @@ impl Desk {
                 break;
             }
         }
-        drop(group);
         let failure = spoilt.or_else(|| {
-            let committed = run(&store.connection, "COMMIT");
+            let stored = group.tails().store(&store.connection);
+            let committed = stored.and_then(|()| run(&store.connection, "COMMIT"));
             committed
                 .map_err(|error| schema::failed(path, &error))
                 .err()
         });
+        drop(group);
         if let Some(failure) = &failure {
             let _ = run(&store.connection, "ROLLBACK");
             store.known.forget_all();
@@ -346,14 +347,14 @@ fn savepoint<T>(
     work: impl FnOnce(&mut Group<'_, '_>) -> Result<T, JournalError>,
 ) -> Result<T, Refused> {
     let (path, connection) = (group.path, group.connection);
-    let run = |sql| {
-        let ran = run(connection, sql);
-        ran.map_err(|error| Refused::Dirty(schema::failed(path, &error)))
-    };
+    let fail = |error: rusqlite::Error| Refused::Dirty(schema::failed(path, &error));
+    let run = |sql| run(connection, sql).map_err(fail);
+    group.tails().store(connection).map_err(fail)?;
     run("SAVEPOINT job")?;
     let result = work(group);
-    if result.is_err() {
-        run("ROLLBACK TO job")?;
+    match result {
+        Ok(_) => group.tails().store(connection).map_err(fail)?,
+        Err(_) => run("ROLLBACK TO job")?,
     }
     run("RELEASE job")?;
     result.map_err(Refused::Clean)

@@ -23,6 +23,7 @@ mod sharing;
 mod stopped;
 mod support;
 mod torn;
+mod turns;
 mod upgrade;
 mod vanished;
 mod workers;

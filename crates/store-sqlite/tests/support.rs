@@ -27,9 +27,11 @@ pub(crate) fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// A store with the tables of version 1.
-pub(crate) fn old_store(path: &Path) {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/journal/sqlite-1.sql");
+/// A store with the tables of an earlier version. `ticket-7` has 20 records and 8
+/// messages.
+pub(crate) fn old_store(version: u32, path: &Path) {
+    let fixture = format!("../../spec/journal/sqlite-{version}.sql");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture);
     let store = rusqlite::Connection::open(path).unwrap();
     store
         .execute_batch(&fs::read_to_string(fixture).unwrap())

@@ -1,0 +1,334 @@
+//! Where a thread's rows stand.
+//!
+//! Records and messages stand in the order in which they were written, whoever's they
+//! are, so that a group of batches fills pages one after the other. A span says which
+//! of them, one behind the other, are a thread's: from the one at its `first` place on,
+//! whose number is `id`, up to the one numbered `last`. The span of who wrote last is
+//! open: it has no `last`, and holds all rows from `id` on. So a thread that writes
+//! alone makes one span and leaves it as it is, and only where threads take turns does
+//! each batch add one.
+//!
+//! A place minus the number of its row is the same all over a span. What is taken out
+//! of a thread leaves holes in it.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// One of the two tables whose rows threads share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    Records,
+    Messages,
+}
+
+impl Rows {
+    pub(crate) fn table(self) -> &'static str {
+        match self {
+            Self::Records => "records",
+            Self::Messages => "messages",
+        }
+    }
+
+    fn spans(self) -> &'static str {
+        match self {
+            Self::Records => "record_spans",
+            Self::Messages => "message_spans",
+        }
+    }
+
+    /// Joins the spans `s` and the rows `r` of thread `t` whose places, [`PLACE`], are
+    /// above `after` and below `before`. They come in the order of `s.first, r.id`.
+    pub(crate) fn between(self, after: &str, before: &str) -> String {
+        let (table, spans) = (self.table(), self.spans());
+        format!(
+            "CROSS JOIN {spans} s
+                ON s.thread = t.id AND s.first < {before}
+               AND s.first >= coalesce((SELECT max(first) FROM {spans}
+                                         WHERE thread = t.id AND first <= {after} + 1), 0)
+             CROSS JOIN {table} r
+                ON r.id BETWEEN max(s.id, s.id + {after} + 1 - s.first)
+                            AND min(coalesce(s.last, {LAST}), s.id + {before} - 1 - s.first)"
+        )
+    }
+
+    /// As [`Rows::between`], for all rows of the thread.
+    pub(crate) fn all(self) -> String {
+        self.between("0", &format!("{LAST_PLACE} + 1"))
+    }
+
+    /// The place of the last row of thread `t`; 0 if there is none.
+    pub(crate) fn last_place(self) -> String {
+        let (table, spans) = (self.table(), self.spans());
+        format!(
+            "coalesce((SELECT l.first + coalesce(l.last, (SELECT max(id) FROM {table})) - l.id
+                         FROM {spans} l WHERE l.thread = t.id ORDER BY l.first DESC LIMIT 1), 0)"
+        )
+    }
+}
+
+/// The place of the row `r` of the span `s`.
+pub(crate) const PLACE: &str = "s.first + r.id - s.id";
+
+/// The highest place there is: places have 32 bits.
+pub(crate) const LAST_PLACE: u64 = 0xFFFF_FFFF;
+
+/// Above the number of each row.
+const LAST: i64 = i64::MAX;
+
+/// Where the next row goes, in both tables.
+#[derive(Debug)]
+pub(crate) struct Tails {
+    records: Tail,
+    messages: Tail,
+}
+
+impl Default for Tails {
+    fn default() -> Self {
+        let tail = |rows| Tail { rows, end: None };
+        Self {
+            records: tail(Rows::Records),
+            messages: tail(Rows::Messages),
+        }
+    }
+}
+
+impl Tails {
+    pub(crate) fn of(&mut self, rows: Rows) -> &mut Tail {
+        match rows {
+            Rows::Records => &mut self.records,
+            Rows::Messages => &mut self.messages,
+        }
+    }
+
+    /// Writes down what the open spans are, so that others can find their rows.
+    pub(crate) fn store(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        self.records.store(connection)?;
+        self.messages.store(connection)
+    }
+
+    /// Closes the open spans: whoever writes next, by whatever way, begins another.
+    pub(crate) fn close(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        for tail in [&mut self.records, &mut self.messages] {
+            let rows = tail.rows;
+            tail.end(connection)?.close(rows, connection)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the next row of a table goes.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    rows: Rows,
+    /// `None` until it is looked at.
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+struct End {
+    /// The number of the next row.
+    next: i64,
+    open: Option<Span>,
+}
+
+#[derive(Debug)]
+struct Span {
+    thread: i64,
+    first: u64,
+    id: i64,
+    is_stored: bool,
+}
+
+impl Tail {
+    /// The number of the row that goes to `place` of `thread`. It counts as written
+    /// only after [`Tail::advance`].
+    pub(crate) fn next(
+        &mut self,
+        connection: &Connection,
+        thread: i64,
+        place: u64,
+    ) -> rusqlite::Result<i64> {
+        let rows = self.rows;
+        let end = self.end(connection)?;
+        let goes_on = end.open.as_ref().is_some_and(|span| {
+            let length = u64::try_from(end.next - span.id).unwrap_or_default();
+            span.thread == thread && span.first + length == place
+        });
+        if !goes_on {
+            end.close(rows, connection)?;
+            end.open = Some(Span {
+                thread,
+                first: place,
+                id: end.next,
+                is_stored: false,
+            });
+        }
+        Ok(end.next)
+    }
+
+    /// The row was written.
+    pub(crate) fn advance(&mut self) {
+        if let Some(end) = &mut self.end {
+            end.next += 1;
+        }
+    }
+
+    fn store(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let Some(end) = &mut self.end else {
+            return Ok(());
+        };
+        match &mut end.open {
+            Some(span) if !span.is_stored && span.id < end.next => {
+                span.insert(self.rows, None, connection)?;
+                span.is_stored = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, connection: &Connection) -> rusqlite::Result<&mut End> {
+        match &mut self.end {
+            Some(end) => Ok(end),
+            none => Ok(none.insert(End::look(self.rows, connection)?)),
+        }
+    }
+}
+
+impl End {
+    /// Finds the last row of a table, and the span that it is in, if that is open.
+    fn look(rows: Rows, connection: &Connection) -> rusqlite::Result<Self> {
+        let last = match rows {
+            Rows::Records => {
+                "SELECT r.id, c.thread FROM records r JOIN chains c ON c.id = r.chain
+                  ORDER BY r.id DESC LIMIT 1"
+            }
+            Rows::Messages => "SELECT id, thread FROM messages ORDER BY id DESC LIMIT 1",
+        };
+        let last: Option<(i64, i64)> = connection
+            .prepare_cached(last)?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((id, thread)) = last else {
+            return Ok(Self {
+                next: 1,
+                open: None,
+            });
+        };
+        let span = format!(
+            "SELECT first, id, last IS NULL FROM {} WHERE thread = ?1 ORDER BY first DESC LIMIT 1",
+            rows.spans()
+        );
+        let open = connection
+            .prepare_cached(&span)?
+            .query_row([thread], |row| {
+                let span = Span {
+                    thread,
+                    first: row.get(0)?,
+                    id: row.get(1)?,
+                    is_stored: true,
+                };
+                Ok((span, row.get(2)?))
+            })
+            .optional()?
+            .and_then(|(span, is_open): (Span, bool)| is_open.then_some(span));
+        let next = id + 1;
+        Ok(Self { next, open })
+    }
+
+    fn close(&mut self, rows: Rows, connection: &Connection) -> rusqlite::Result<()> {
+        let Some(span) = self.open.take() else {
+            return Ok(());
+        };
+        let last = self.next - 1;
+        if last < span.id {
+            return Ok(());
+        }
+        if !span.is_stored {
+            return span.insert(rows, Some(last), connection);
+        }
+        let close = format!(
+            "UPDATE {} SET last = ?3 WHERE thread = ?1 AND first = ?2",
+            rows.spans()
+        );
+        connection
+            .prepare_cached(&close)?
+            .execute(params![span.thread, span.first, last])
+            .map(drop)
+    }
+}
+
+impl Span {
+    fn insert(
+        &self,
+        rows: Rows,
+        last: Option<i64>,
+        connection: &Connection,
+    ) -> rusqlite::Result<()> {
+        let insert = match rows {
+            Rows::Records => {
+                "INSERT INTO record_spans(thread, first, id, last) VALUES(?1, ?2, ?3, ?4)"
+            }
+            Rows::Messages => {
+                "INSERT INTO message_spans(thread, first, id, last) VALUES(?1, ?2, ?3, ?4)"
+            }
+        };
+        connection
+            .prepare_cached(insert)?
+            .execute(params![self.thread, self.first, self.id, last])
+            .map(drop)
+    }
+}
+
+/// Ends the spans of a thread, all closed, with their last rows, after some were taken
+/// out; spans without rows go.
+pub(crate) fn trim(rows: Rows, connection: &Connection, thread: i64) -> rusqlite::Result<()> {
+    let (table, spans) = (rows.table(), rows.spans());
+    for sql in [
+        format!(
+            "UPDATE {spans} SET last = (SELECT max(r.id) FROM {table} r
+                                         WHERE r.id BETWEEN {spans}.id AND {spans}.last)
+              WHERE thread = ?1"
+        ),
+        format!("DELETE FROM {spans} WHERE thread = ?1 AND last IS NULL"),
+    ] {
+        connection.execute(&sql, [thread])?;
+    }
+    Ok(())
+}
+
+/// Makes one span for a new thread, of rows that were just written behind all others:
+/// the one at place 1 would have the number `id`.
+pub(crate) fn cover(
+    rows: Rows,
+    connection: &Connection,
+    thread: i64,
+    id: i64,
+) -> rusqlite::Result<()> {
+    let (table, spans) = (rows.table(), rows.spans());
+    let sql = format!(
+        "INSERT INTO {spans}(thread, first, id, last)
+         SELECT ?1, 1, ?2, max(id) FROM {table} HAVING max(id) >= ?2"
+    );
+    connection.execute(&sql, [thread, id]).map(drop)
+}
+
+/// The number that a row behind all others gets.
+pub(crate) fn behind_all(rows: Rows, connection: &Connection) -> rusqlite::Result<i64> {
+    let sql = format!("SELECT 1 + coalesce(max(id), 0) FROM {}", rows.table());
+    connection.query_row(&sql, [], |row| row.get(0))
+}
+
+/// What is wrong with the spans of a table, if something is: its rows are to be in one
+/// span each.
+pub(crate) fn problem(rows: Rows, connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let (table, spans) = (rows.table(), rows.spans());
+    let sql = format!(
+        "SELECT (SELECT count(*) FROM {table}),
+                (SELECT count(*) FROM {spans} s
+                  CROSS JOIN {table} r ON r.id BETWEEN s.id AND coalesce(s.last, {LAST}))"
+    );
+    let (there, held): (i64, i64) =
+        connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let problem = format!("`{spans}` hold {held} rows of the {there} of `{table}`");
+    Ok((there != held).then_some(problem))
+}
