@@ -1,9 +1,10 @@
 //! One batch inside the writer's transaction: first everything is checked, then
 //! everything is written.
 
+use rusqlite::ErrorCode;
 use rustagents_core::{
     ids::FactKey,
-    journal::{Author, Batch, JournalError, Place, Record, Seq},
+    journal::{Author, Batch, Entry, JournalError, Place, Record, Seq},
     message::Message,
 };
 
@@ -35,26 +36,22 @@ pub(crate) fn append(group: &mut Group<'_, '_>, batch: &Batch) -> Result<Vec<Seq
     let mut target = group.target(&batch.thread).map_err(Refused::Clean)?;
     let messages = check(&mut target, batch).map_err(Refused::Clean)?;
     write(&mut target, batch, &messages)
-        .map_err(|error| Refused::Dirty(schema::failed(target.path, &error)))
 }
 
-/// Checks what the journal's contract asks, and says which messages are new.
+/// Checks what the journal's contract asks, and says which messages are new. Whether the
+/// key of a first fact is taken is left to its insertion, where that can be the first
+/// thing that is written.
 fn check<'b>(
     target: &mut Target<'_, '_>,
     batch: &'b Batch,
 ) -> Result<Vec<(&'b Message, Vec<u8>)>, JournalError> {
     check_author(target, batch)?;
     check_heads(target, batch)?;
-    for entry in &batch.entries {
-        let Place::Fact(key) = &entry.place else {
-            continue;
-        };
-        let taken = target.fact(&entry.chain.branch, key);
-        if let Some(seq) = taken.map_err(|e| target.failed(&e))? {
-            let existing = reader::record(target.path, target.connection, target.row().id, seq)?;
-            let existing = Box::new(existing);
-            return Err(JournalError::AlreadyRecorded { existing });
-        }
+    let first = batch.entries.first();
+    let shows = first.map(|entry| target.inserts_alone(&entry.chain, &entry.body));
+    let shows = shows.transpose().map_err(|e| target.failed(&e))?;
+    for entry in batch.entries.iter().skip(usize::from(shows == Some(true))) {
+        check_key(target, entry)?;
     }
     let mut new = Vec::with_capacity(batch.messages.len());
     for message in &batch.messages {
@@ -70,6 +67,21 @@ fn check<'b>(
         }
     }
     Ok(new)
+}
+
+/// Refuses a fact whose key is taken.
+fn check_key(target: &mut Target<'_, '_>, entry: &Entry) -> Result<(), JournalError> {
+    let Place::Fact(key) = &entry.place else {
+        return Ok(());
+    };
+    let taken = target.fact(&entry.chain.branch, key);
+    let Some(seq) = taken.map_err(|e| target.failed(&e))? else {
+        return Ok(());
+    };
+    let existing = reader::record(target.path, target.connection, target.row().id, seq)?;
+    Err(JournalError::AlreadyRecorded {
+        existing: Box::new(existing),
+    })
 }
 
 /// A message as it is stored.
@@ -125,22 +137,39 @@ fn write(
     target: &mut Target<'_, '_>,
     batch: &Batch,
     messages: &[(&Message, Vec<u8>)],
-) -> rusqlite::Result<Vec<Seq>> {
+) -> Result<Vec<Seq>, Refused> {
+    let path = target.path;
+    let dirty = |error: rusqlite::Error| Refused::Dirty(schema::failed(path, &error));
     let epoch = target.row().epoch;
     let mut seqs = Vec::with_capacity(batch.entries.len());
     for entry in &batch.entries {
         let seq = target.row().last_seq + 1;
-        target.insert(&Placed::entry(entry, seq, epoch, batch.at_ms))?;
+        let inserted = target.insert(&Placed::entry(entry, seq, epoch, batch.at_ms));
+        if seqs.is_empty() && is_taken(&inserted) {
+            // Nothing was written yet.
+            check_key(target, entry).map_err(Refused::Clean)?;
+        }
+        inserted.map_err(dirty)?;
         seqs.push(seq);
     }
     for (message, body) in messages {
-        target.insert_message(message.id.as_str(), body)?;
+        let id = message.id.as_str();
+        target.insert_message(id, body).map_err(dirty)?;
     }
     for content in &batch.contents {
-        target.insert_content(content.digest, &content.bytes)?;
+        let bytes = &content.bytes;
+        target
+            .insert_content(content.digest, bytes)
+            .map_err(dirty)?;
     }
     if seqs.is_empty() {
-        target.touch(batch.at_ms)?;
+        target.touch(batch.at_ms).map_err(dirty)?;
     }
     Ok(seqs)
+}
+
+/// Whether a row was not inserted since another has its key.
+fn is_taken(inserted: &rusqlite::Result<()>) -> bool {
+    let error = inserted.as_ref().err();
+    error.and_then(rusqlite::Error::sqlite_error_code) == Some(ErrorCode::ConstraintViolation)
 }

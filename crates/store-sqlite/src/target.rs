@@ -315,6 +315,11 @@ impl Target<'_, '_> {
             .query_row([self.thread.row.id, id], |row| row.get(0))
     }
 
+    /// Whether a record with this body is one row, and nothing else is written for it.
+    pub(crate) fn inserts_alone(&mut self, chain: &Chain, body: &str) -> rusqlite::Result<bool> {
+        Ok(body.len() <= INLINE_BYTES && self.known_chain(chain)?.is_some())
+    }
+
     /// Inserts a record at its place.
     pub(crate) fn insert(&mut self, record: &Placed<'_>) -> rusqlite::Result<()> {
         let chain = self.chain(record.chain)?;
