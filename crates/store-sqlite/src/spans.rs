@@ -99,7 +99,7 @@ impl Tails {
         }
     }
 
-    /// Writes down what the open spans are, so that others can find their rows.
+    /// Writes the new spans down, so that their rows can be found.
     pub(crate) fn store(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.records.store(connection)?;
         self.messages.store(connection)
@@ -108,10 +108,9 @@ impl Tails {
     /// Closes the open spans: whoever writes next, by whatever way, begins another.
     pub(crate) fn close(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         for tail in [&mut self.records, &mut self.messages] {
-            let rows = tail.rows;
-            tail.end(connection)?.close(rows, connection)?;
+            tail.end(connection)?.close();
         }
-        Ok(())
+        self.store(connection)
     }
 }
 
@@ -128,6 +127,8 @@ struct End {
     /// The number of the next row.
     next: i64,
     open: Option<Span>,
+    /// What was closed since the spans were written down.
+    closed: Vec<Span>,
 }
 
 #[derive(Debug)]
@@ -135,6 +136,7 @@ struct Span {
     thread: i64,
     first: u64,
     id: i64,
+    last: Option<i64>,
     is_stored: bool,
 }
 
@@ -147,18 +149,18 @@ impl Tail {
         thread: i64,
         place: u64,
     ) -> rusqlite::Result<i64> {
-        let rows = self.rows;
         let end = self.end(connection)?;
         let goes_on = end.open.as_ref().is_some_and(|span| {
             let length = u64::try_from(end.next - span.id).unwrap_or_default();
             span.thread == thread && span.first + length == place
         });
         if !goes_on {
-            end.close(rows, connection)?;
+            end.close();
             end.open = Some(Span {
                 thread,
                 first: place,
                 id: end.next,
+                last: None,
                 is_stored: false,
             });
         }
@@ -176,13 +178,28 @@ impl Tail {
         let Some(end) = &mut self.end else {
             return Ok(());
         };
-        match &mut end.open {
-            Some(span) if !span.is_stored && span.id < end.next => {
-                span.insert(self.rows, None, connection)?;
-                span.is_stored = true;
-            }
-            _ => {}
+        let open = end.open.as_mut().filter(|span| span.id < end.next);
+        let open = open.filter(|span| !span.is_stored);
+        if end.closed.is_empty() && open.is_none() {
+            return Ok(());
         }
+        let spans = self.rows.spans();
+        let mut insert = connection.prepare_cached(&format!(
+            "INSERT INTO {spans}(id, last, thread, first) VALUES(?1, ?2, ?3, ?4)"
+        ))?;
+        let mut update = connection.prepare_cached(&format!(
+            "UPDATE {spans} SET id = ?1, last = ?2 WHERE thread = ?3 AND first = ?4"
+        ))?;
+        for span in end.closed.iter_mut().chain(open) {
+            let store = if span.is_stored {
+                &mut update
+            } else {
+                &mut insert
+            };
+            store.execute(params![span.id, span.last, span.thread, span.first])?;
+            span.is_stored = true;
+        }
+        end.closed.clear();
         Ok(())
     }
 
@@ -208,74 +225,38 @@ impl End {
             .prepare_cached(last)?
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let Some((id, thread)) = last else {
-            return Ok(Self {
-                next: 1,
-                open: None,
-            });
-        };
+        let (id, thread) = last.unwrap_or_default();
         let span = format!(
-            "SELECT first, id, last IS NULL FROM {} WHERE thread = ?1 ORDER BY first DESC LIMIT 1",
+            "SELECT first, id, last FROM {} WHERE thread = ?1 ORDER BY first DESC LIMIT 1",
             rows.spans()
         );
-        let open = connection
+        let span = connection
             .prepare_cached(&span)?
             .query_row([thread], |row| {
-                let span = Span {
+                Ok(Span {
                     thread,
                     first: row.get(0)?,
                     id: row.get(1)?,
+                    last: row.get(2)?,
                     is_stored: true,
-                };
-                Ok((span, row.get(2)?))
+                })
             })
-            .optional()?
-            .and_then(|(span, is_open): (Span, bool)| is_open.then_some(span));
-        let next = id + 1;
-        Ok(Self { next, open })
+            .optional()?;
+        Ok(Self {
+            next: id + 1,
+            open: span.filter(|span| span.last.is_none()),
+            closed: Vec::new(),
+        })
     }
 
-    fn close(&mut self, rows: Rows, connection: &Connection) -> rusqlite::Result<()> {
-        let Some(span) = self.open.take() else {
-            return Ok(());
-        };
+    fn close(&mut self) {
         let last = self.next - 1;
-        if last < span.id {
-            return Ok(());
+        if let Some(mut span) = self.open.take()
+            && span.id <= last
+        {
+            span.last = Some(last);
+            self.closed.push(span);
         }
-        if !span.is_stored {
-            return span.insert(rows, Some(last), connection);
-        }
-        let close = format!(
-            "UPDATE {} SET last = ?3 WHERE thread = ?1 AND first = ?2",
-            rows.spans()
-        );
-        connection
-            .prepare_cached(&close)?
-            .execute(params![span.thread, span.first, last])
-            .map(drop)
-    }
-}
-
-impl Span {
-    fn insert(
-        &self,
-        rows: Rows,
-        last: Option<i64>,
-        connection: &Connection,
-    ) -> rusqlite::Result<()> {
-        let insert = match rows {
-            Rows::Records => {
-                "INSERT INTO record_spans(thread, first, id, last) VALUES(?1, ?2, ?3, ?4)"
-            }
-            Rows::Messages => {
-                "INSERT INTO message_spans(thread, first, id, last) VALUES(?1, ?2, ?3, ?4)"
-            }
-        };
-        connection
-            .prepare_cached(insert)?
-            .execute(params![self.thread, self.first, self.id, last])
-            .map(drop)
     }
 }
 
