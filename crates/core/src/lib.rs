@@ -32,6 +32,7 @@ pub mod journal;
 pub mod log;
 pub mod message;
 pub mod model;
+mod reading;
 pub mod recorder;
 pub mod scope;
 pub mod secret;

@@ -19,6 +19,7 @@ use serde::Serialize;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
+pub use crate::reading::Moment;
 use crate::{
     budget::{Budget, BudgetExceeded},
     clock::Clock,
@@ -33,6 +34,7 @@ use crate::{
     },
     log::ThreadLog,
     message::Message,
+    reading::Readings,
     recorder::{Durability, Recorder},
     store::GivenStore,
     tool::EffectClass,
@@ -92,6 +94,7 @@ struct Shared {
     messages: AtomicU64,
     /// Messages that this attempt wrote.
     fresh: Mutex<Fresh>,
+    readings: Readings,
     began: Duration,
 }
 
@@ -209,6 +212,7 @@ impl Scope {
             calls: run.log.last_call().into(),
             messages: run.log.last_message().into(),
             fresh: Mutex::default(),
+            readings: Readings::default(),
             began: run.clock.elapsed_roughly(),
             run,
         };
@@ -227,14 +231,37 @@ impl Scope {
     /// # Errors
     /// Whatever the journal says.
     pub async fn renewed(&self) -> Result<Self, JournalError> {
+        self.renewed_after(&self.moment().await?).await
+    }
+
+    /// Waits until everything that the run wrote is durable, and says when that was.
+    ///
+    /// Cancellation and errors: as [`Scope::flush`].
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub async fn moment(&self) -> Result<Moment, JournalError> {
         self.flush().await?;
+        Ok(self.facts.shared.readings.now())
+    }
+
+    /// As [`Scope::renewed`], with the log as it was at some time after `moment`: those
+    /// who ask for that at the same time read it once.
+    ///
+    /// Cancellation: as [`Scope::renewed`]; the others read it then.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn renewed_after(&self, moment: &Moment) -> Result<Self, JournalError> {
         let run = self.run();
-        let renewed = match run.durability {
-            Durability::None => None,
-            _ => Some(ThreadLog::load(&*run.journal, &run.thread, &run.branch).await?),
+        let renewed = if run.durability == Durability::None {
+            None
+        } else {
+            let load = ThreadLog::load(&*run.journal, &run.thread, &run.branch);
+            Some(self.facts.shared.readings.after(moment, load).await?)
         };
         Ok(Self::at(Facts {
-            renewed: renewed.map(Arc::new),
+            renewed,
             ..self.facts.clone()
         }))
     }

@@ -23,7 +23,7 @@ use rustagents_store::{
     MemoryJournal,
     fault::{FaultJournal, FaultPoint, Side},
 };
-use rustagents_testkit::tool::World;
+use rustagents_testkit::{hooked::HookedJournal, tool::World};
 use serde_json::json;
 
 use crate::{
@@ -79,6 +79,53 @@ async fn a_failed_task_is_tried_again_after_a_growing_pause() {
             (2, "no luck with run 1".into())
         ]
     );
+}
+
+/// How often the records are read while so many tasks fail together, and are tried
+/// again.
+async fn readings(tasks: u64) -> usize {
+    let read = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&read);
+    let inner = Arc::new(MemoryJournal::new());
+    let journal = HookedJournal::new(inner).before_read(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(())))
+    });
+    let first = Arc::new(AtomicUsize::new(0));
+    let begun = Arc::clone(&first);
+    let graph = builder()
+        .function("fan", move |_, _| async move {
+            let sends = (0..tasks).fold(NodeOutput::new(), |out, n| out.send("a", json!(n)));
+            Ok(sends)
+        })
+        .function("a", move |_, context: TaskContext| {
+            let is_first = context.tries() == 1;
+            begun.fetch_add(usize::from(is_first), Ordering::SeqCst);
+            async move {
+                if is_first {
+                    return Err(NodeError::failed("not now"));
+                }
+                Ok(NodeOutput::new().write("seen", Update::Value(json!(1))))
+            }
+        })
+        .spec("a", NodeSpec::new().retry(RetryPolicy::new()))
+        .commands("fan", ["a"])
+        .max_concurrency(usize::MAX)
+        .start(["fan"])
+        .finish("a")
+        .compile()
+        .unwrap();
+    let bench = Bench::on(Arc::new(journal));
+    let end = bench.attempt(&graph).await.unwrap();
+    assert_eq!(seen(&end.state).len() as u64, tasks);
+    assert_eq!(first.load(Ordering::SeqCst) as u64, tasks);
+    read.load(Ordering::SeqCst)
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_that_fail_together_read_the_log_once() {
+    let (few, many) = (readings(2).await, readings(300).await);
+    assert_eq!(few, many);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use rustagents_core::{
     event::Event,
     ids::AskId,
     journal::kind,
-    scope::{Halt, Scope},
+    scope::{Halt, Moment, Scope},
 };
 use serde::{Deserialize, Serialize};
 
@@ -156,16 +156,17 @@ impl<S: GraphState> Driver<'_, S> {
                     is_own: false,
                 };
             };
-            if let Err(halt) = self.note_try(task, number, &failure).await {
-                return Tried::own(TaskEnd::Failed(halt.into()));
-            }
+            let noted = match self.note_try(task, number, &failure).await {
+                Ok(moment) => moment,
+                Err(halt) => return Tried::own(TaskEnd::Failed(halt.into())),
+            };
             let pause = retry.pause_after(number, seed(task, number));
             let sleep = self.scope.run().clock.sleep(pause);
             if let Err(halt) = self.unless_cancelled(sleep).await {
                 return Tried::own(TaskEnd::Failed(halt.into()));
             }
             // Chains inside the task go on from what the failed try committed.
-            renewed = match self.scope.renewed().await {
+            renewed = match self.scope.renewed_after(&noted).await {
                 Ok(scope) => Some(scope),
                 Err(error) => return Tried::own(TaskEnd::Failed(Halt::from(error).into())),
             };
@@ -288,8 +289,14 @@ impl<S: GraphState> Driver<'_, S> {
         failed
     }
 
-    /// Records that a try failed and that there will be another one.
-    async fn note_try(&self, task: &Task, number: u32, failure: &NodeFailure) -> Result<(), Halt> {
+    /// Records that a try failed and that there will be another one; says since when
+    /// that is found.
+    async fn note_try(
+        &self,
+        task: &Task,
+        number: u32,
+        failure: &NodeFailure,
+    ) -> Result<Moment, Halt> {
         self.scope.emit(|| Event::NodeRetried {
             node: task.node.clone(),
             task: self.told(task),
@@ -303,7 +310,8 @@ impl<S: GraphState> Driver<'_, S> {
             message: failure.message.clone(),
         };
         fact.fact(key, kind::FAILED_TRY, &failed);
-        Ok(self.scope.append(fact).await?)
+        self.scope.append(fact).await?;
+        Ok(self.scope.moment().await?)
     }
 
     /// The question before a task, where it is to be asked and nobody has answered.
