@@ -79,17 +79,19 @@ impl Plain<'_> {
 pub(super) struct Open<'t> {
     plain: Plain<'t>,
     first: bool,
-    close: &'static str,
+    close: u8,
+    /// Whether there is an object of one field around it.
+    is_variant: bool,
 }
 
 impl<'t> Open<'t> {
-    fn new(plain: Plain<'t>, open: &'static str, close: &'static str) -> Self {
-        plain.0.extend_from_slice(open.as_bytes());
-        let first = true;
+    fn new(plain: Plain<'t>, open: u8, close: u8) -> Self {
+        plain.0.push(open);
         Self {
             plain,
-            first,
+            first: true,
             close,
+            is_variant: false,
         }
     }
 
@@ -113,8 +115,12 @@ impl<'t> Open<'t> {
         value.serialize(self.plain.reborrow())
     }
 
+    #[inline]
     fn close(self) {
-        self.plain.0.extend_from_slice(self.close.as_bytes());
+        self.plain.0.push(self.close);
+        if self.is_variant {
+            self.plain.0.push(b'}');
+        }
     }
 }
 
@@ -164,6 +170,10 @@ impl<'t> ser::Serializer for Plain<'t> {
     }
 
     fn serialize_u64(self, value: u64) -> Done {
+        if let Ok(digit @ 0..=9) = u8::try_from(value) {
+            self.0.push(b'0' + digit);
+            return Ok(());
+        }
         let mut digits = itoa::Buffer::new();
         self.0.extend_from_slice(digits.format(value).as_bytes());
         Ok(())
@@ -231,11 +241,11 @@ impl<'t> ser::Serializer for Plain<'t> {
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Open<'t>, Unusual> {
-        Ok(Open::new(self, "[", "]"))
+        Ok(Open::new(self, b'[', b']'))
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Open<'t>, Unusual> {
-        Ok(Open::new(self, "[", "]"))
+        Ok(Open::new(self, b'[', b']'))
     }
 
     fn serialize_tuple_struct(
@@ -257,14 +267,14 @@ impl<'t> ser::Serializer for Plain<'t> {
     }
 
     fn serialize_map(self, _: Option<usize>) -> Result<Open<'t>, Unusual> {
-        Ok(Open::new(self, "{", "}"))
+        Ok(Open::new(self, b'{', b'}'))
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Open<'t>, Unusual> {
         if name.starts_with(PRIVATE) {
             return Err(Unusual);
         }
-        Ok(Open::new(self, "{", "}"))
+        Ok(Open::new(self, b'{', b'}'))
     }
 
     fn serialize_struct_variant(
@@ -275,7 +285,10 @@ impl<'t> ser::Serializer for Plain<'t> {
         _: usize,
     ) -> Result<Open<'t>, Unusual> {
         self.variant(variant);
-        Ok(Open::new(self, "{", "}}"))
+        Ok(Open {
+            is_variant: true,
+            ..Open::new(self, b'{', b'}')
+        })
     }
 }
 
