@@ -163,6 +163,8 @@ codes! {
     GraphDocument = "RAG0813", "A graph's document cannot be read";
     Goto = "RAG0815", "A node went where it may not go";
     NodeTimeout = "RAG0816", "A node took too long";
+    MigrationOrder = "RAG0817", "The thread went through other migrations than the graph declares";
+    MigrationFailed = "RAG0818", "A migration of the state failed";
 
     Cancelled = "RAG0901", "The work was cancelled";
     Internal = "RAG0999", "An internal promise was broken";

@@ -50,6 +50,14 @@ pub struct Kind {
     pub version: u16,
 }
 
+impl Kind {
+    /// The kind in an earlier version, for a body that needs nothing of the later ones.
+    #[must_use]
+    pub const fn at(self, version: u16) -> Self {
+        Self { version, ..self }
+    }
+}
+
 /// The record kinds of format 1. A reader meets unknown kinds with a typed error
 /// only where it needs them.
 pub mod kind {
@@ -75,15 +83,16 @@ pub mod kind {
         name: "run.closed",
         version: 1,
     };
-    /// A superstep is done.
+    /// A superstep is done. Written as version 1 where it names no migrations.
     pub const CHECKPOINT: Kind = Kind {
         name: "graph.checkpoint",
-        version: 1,
+        version: 2,
     };
-    /// The whole state of a chain at one of its checkpoints.
+    /// The whole state of a chain at one of its checkpoints. Written as version 1
+    /// where it names no migrations.
     pub const SNAPSHOT: Kind = Kind {
         name: "graph.snapshot",
-        version: 1,
+        version: 2,
     };
     /// A finished task's write, kept while its siblings work.
     pub const TASK_WRITE: Kind = Kind {

@@ -8,7 +8,7 @@
 //! Reading order: [`ids`] and [`digest`], then [`canonical`] (the one JSON form
 //! that approvals, records and tools share), [`message`], [`model`], [`tool`],
 //! [`journal`], [`log`](mod@log) (a thread as it was read back), [`scope`] (how
-//! a machine writes while it drives), [`recorder`] (when that is durable),
+//! a machine writes while it drives), [`migration`], [`recorder`] (when that is durable),
 //! [`store`] (what agents remember across threads), and last [`ask`], [`budget`],
 //! [`event`] and [`event_journal`], [`code`], [`secret`] (what none of them holds).
 //!
@@ -31,6 +31,7 @@ pub mod ids;
 pub mod journal;
 pub mod log;
 pub mod message;
+pub mod migration;
 pub mod model;
 mod reading;
 pub mod recorder;

@@ -34,6 +34,7 @@ use crate::{
     },
     log::ThreadLog,
     message::Message,
+    migration::MigrationRefused,
     reading::Readings,
     recorder::{Durability, Recorder},
     store::GivenStore,
@@ -700,6 +701,15 @@ pub enum Halt {
         /// The digest of the input now.
         now: Digest,
     },
+    /// The state is not what the program declares, and cannot be brought there.
+    #[error(transparent)]
+    Migration(Box<MigrationRefused>),
+}
+
+impl From<MigrationRefused> for Halt {
+    fn from(refused: MigrationRefused) -> Self {
+        Self::Migration(Box::new(refused))
+    }
 }
 
 impl Coded for Halt {
@@ -710,6 +720,7 @@ impl Coded for Halt {
             Self::Cancelled | Self::Drained => Code::Cancelled,
             Self::Incompatible { .. } => Code::Incompatible,
             Self::StepChanged { .. } => Code::StepChanged,
+            Self::Migration(refused) => refused.code(),
         }
     }
 
@@ -722,6 +733,7 @@ impl Coded for Halt {
             Self::StepChanged { .. } => {
                 Some("let the node make the same input again, then resume".into())
             }
+            Self::Migration(refused) => refused.hint(),
         }
     }
 
@@ -729,7 +741,10 @@ impl Coded for Halt {
         match self {
             Self::Journal(error) => error.class(),
             Self::Cancelled | Self::Drained => Class::Cancelled,
-            Self::Budget(_) | Self::Incompatible { .. } | Self::StepChanged { .. } => Class::Caller,
+            Self::Budget(_)
+            | Self::Incompatible { .. }
+            | Self::StepChanged { .. }
+            | Self::Migration(_) => Class::Caller,
         }
     }
 }

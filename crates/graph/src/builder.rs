@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     cache::{CacheRule, NodeCache},
     graph::{Branch, Compiled, CompiledNode, Graph, Join, Target, Way},
+    migration::{Channels, Migration, MigrationError},
     node::{Function, Node, NodeError, NodeOutput, TaskContext},
     policy::NodeSpec,
     state::{ChannelName, ChannelSpec, Fold, GraphState, Reducer, State},
@@ -73,6 +74,7 @@ pub struct GraphBuilder<S: GraphState = State> {
     groups: BTreeMap<String, usize>,
     recursion_limit: u64,
     concurrency: usize,
+    migrations: Vec<Migration>,
 }
 
 impl<S: GraphState> fmt::Debug for GraphBuilder<S> {
@@ -142,6 +144,7 @@ impl<S: GraphState> GraphBuilder<S> {
             groups: BTreeMap::new(),
             recursion_limit: RECURSION_LIMIT,
             concurrency: CONCURRENCY,
+            migrations: Vec::new(),
         }
     }
 
@@ -359,6 +362,57 @@ impl<S: GraphState> GraphBuilder<S> {
         self
     }
 
+    /// Brings the state of threads that older programs wrote to what this one
+    /// declares. Migrations are a list that only ever grows at its end: each thread
+    /// goes once, and in order, through those that it has not been through, when it is
+    /// next driven or changed.
+    ///
+    /// `migrate` is given what is recorded, channel by channel, where something is: a
+    /// channel of messages as a list of their ids. What it leaves there must be what
+    /// the channels of the graph take once all migrations are done. It must be a pure
+    /// function. Which channels it is about nobody knows, so a step that is not over
+    /// must have no finished task with a write; [`Migration`] says more.
+    ///
+    /// ```
+    /// use rustagents_graph::{GraphBuilder, GraphState};
+    /// use serde_json::json;
+    ///
+    /// #[derive(Clone, Debug, GraphState)]
+    /// struct Order {
+    ///     /// Was the text `12.50`.
+    ///     cents: u64,
+    /// }
+    ///
+    /// let graph = GraphBuilder::<Order>::typed("order")
+    ///     .function("bill", |_, _| async { Ok(Order::update().into()) })
+    ///     .start(["bill"])
+    ///     .finish("bill")
+    ///     .migration("price-in-cents", |state| {
+    ///         if let Some(price) = state.remove("price") {
+    ///             let price: f64 = price.as_str().unwrap_or_default().parse().map_err(|_| "no price")?;
+    ///             state.insert("cents".into(), json!((price * 100.0).round() as u64));
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .compile()?;
+    /// # Ok::<(), rustagents_graph::GraphFaults>(())
+    /// ```
+    #[must_use]
+    pub fn migration(
+        self,
+        name: impl Into<String>,
+        migrate: impl Fn(&mut Channels) -> Result<(), MigrationError> + Send + Sync + 'static,
+    ) -> Self {
+        self.with_migration(Migration::new(name, migrate))
+    }
+
+    /// As [`migration`](Self::migration), with one that says what it is about.
+    #[must_use]
+    pub fn with_migration(mut self, migration: Migration) -> Self {
+        self.migrations.push(migration);
+        self
+    }
+
     /// Checks everything and makes the graph immutable.
     ///
     /// # Errors
@@ -404,6 +458,7 @@ impl<S: GraphState> GraphBuilder<S> {
             topology: self.topology(),
             groups: self.groups,
             channels: self.channels,
+            migrations: self.migrations,
         }))
     }
 

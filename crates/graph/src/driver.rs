@@ -59,6 +59,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
         };
         let mut opened = Position {
             pending: Pending::default(),
+            step: 0,
             ..position
         };
         let moving = Move {
@@ -83,6 +84,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
         mut at: Position<S>,
         frame: &dyn Frame<S>,
     ) -> Result<GraphEnd<S>, Halt> {
+        self.settle(&mut at).await?;
         if at.pending.next.is_empty() {
             return self.close(&at, Outcome::Completed, frame).await;
         }

@@ -3,7 +3,6 @@
 
 use rustagents_core::{
     ids::{NodeName, TaskId},
-    journal::kind,
     scope::{Halt, Scope, Write},
 };
 
@@ -12,10 +11,10 @@ use crate::{
     driver::{Driver, Move},
     graph::{Compiled, Graph, OpenError, Position},
     node::NodeOutput,
-    record::{Checkpoint, Pending, Source, Task},
+    record::{Checkpoint, Pending, Snapshot, Source, Task},
     schedule::{Accepted, check_levels},
     snapshot::Growth,
-    state::{ChannelName, Delta, FindMessage, GraphState},
+    state::{FindMessage, GraphState},
 };
 
 /// A change of the state from outside.
@@ -52,23 +51,29 @@ impl<S: GraphState> Edit<S> {
 }
 
 impl<S: GraphState> Graph<S> {
-    /// Where the graph stood at `checkpoint`, whose state `state` makes of an empty
-    /// one; `find` knows the messages.
+    /// Where the graph stood at `checkpoint`, whose state is that of `snapshot`; `find`
+    /// knows the messages. The state went through all declared migrations then.
     ///
     /// # Errors
-    /// [`Halt`]: a change does not fit its channel, or a message is not known.
+    /// [`Halt`]: a change does not fit its channel, a message is not known, or the
+    /// state cannot be migrated.
     pub fn position_at(
         &self,
         checkpoint: Checkpoint,
-        state: &[(ChannelName, Delta)],
+        snapshot: &Snapshot,
         find: &mut FindMessage<'_>,
     ) -> Result<Position<S>, Halt> {
         let mut position = Position::new(self.empty_state());
-        position.apply(state, find)?;
         position.checkpoint = checkpoint.checkpoint;
         position.step = checkpoint.step;
         position.pending = checkpoint.pending;
-        Ok(position)
+        let owed = self.owed(&snapshot.migrations)?;
+        if owed.is_empty() {
+            position.apply(&snapshot.state, find)?;
+            position.migrations.clone_from(&snapshot.migrations);
+            return Ok(position);
+        }
+        self.migrated(position, &snapshot.state, owed, find)
     }
 
     /// Changes the state of the chain of `scope`: adds one checkpoint for each of
@@ -84,6 +89,9 @@ impl<S: GraphState> Graph<S> {
         write: &mut Write,
     ) -> Result<Position<S>, OpenError> {
         let driver = Driver::new(self.compiled(), scope);
+        if !edits.is_empty() {
+            driver.migrate(&mut at, write)?;
+        }
         for edit in edits {
             driver.edit(&mut at, edit, write)?;
         }
@@ -174,6 +182,8 @@ impl<S: GraphState> Driver<'_, S> {
         let mut rewound = Position {
             checkpoint: at.checkpoint,
             growth: Growth::default(),
+            // Its snapshot says it.
+            owes: 0,
             ..then
         };
         let moving = Move {
@@ -188,7 +198,8 @@ impl<S: GraphState> Driver<'_, S> {
         self.moved(&mut rewound, moving, write, |_, before, number| {
             Ok(renamed(before, number))
         })?;
-        let bytes = write.commit(kind::SNAPSHOT, &self.whole(&rewound));
+        let whole = self.whole(&rewound);
+        let bytes = write.commit(whole.kind(), &whole);
         rewound.growth = Growth::after_snapshot(bytes);
         Ok(rewound)
     }

@@ -21,6 +21,7 @@ use crate::{
     builder::END,
     cache::CacheRule,
     driver::Driver,
+    migration::Migration,
     node::{Node, NodeFailure},
     policy::NodeSpec,
     record::{Checkpoint, Goto, Pending, Snapshot, Task},
@@ -56,6 +57,7 @@ pub(crate) struct Compiled<S: GraphState> {
     pub(crate) recursion_limit: u64,
     pub(crate) concurrency: usize,
     pub(crate) topology: GraphTopology,
+    pub(crate) migrations: Vec<Migration>,
 }
 
 impl<S: GraphState> Compiled<S> {
@@ -210,6 +212,10 @@ pub struct Position<S: GraphState = State> {
     /// All writes since the begin, where somebody wants them. Such a chain has no
     /// snapshots.
     pub(crate) gained: Option<Vec<(ChannelName, Written)>>,
+    /// The migrations that the state went through.
+    pub(crate) migrations: Vec<String>,
+    /// How many of them, at the end, are on no record yet.
+    pub(crate) owes: usize,
 }
 
 impl<S: GraphState> Position<S> {
@@ -223,6 +229,8 @@ impl<S: GraphState> Position<S> {
             carried: State::default(),
             growth: Growth::default(),
             gained: None,
+            migrations: Vec::new(),
+            owes: 0,
         }
     }
 
@@ -236,6 +244,7 @@ impl<S: GraphState> Position<S> {
         if let Some(record) = newest {
             let snapshot: Snapshot = record.decode(kind::SNAPSHOT)?;
             position.apply(&snapshot.state, find)?;
+            position.migrations = snapshot.migrations;
             known = snapshot.checkpoint;
             // Its own record may be gone; the count goes on from there all the same.
             position.checkpoint = known;
@@ -253,6 +262,9 @@ impl<S: GraphState> Position<S> {
             }
             if let Some(gained) = &mut position.gained {
                 gained.extend(checkpoint.writes);
+            }
+            if !checkpoint.migrations.is_empty() {
+                position.migrations = checkpoint.migrations;
             }
             position.checkpoint = checkpoint.checkpoint;
             position.step = checkpoint.step;
@@ -384,6 +396,11 @@ impl<S: GraphState> Graph<S> {
         &self.0.channels
     }
 
+    /// The names of its migrations, in order.
+    pub fn migrations(&self) -> impl Iterator<Item = &str> {
+        self.0.migrations.iter().map(Migration::name)
+    }
+
     /// How many supersteps a run of it may take.
     pub fn recursion_limit(&self) -> u64 {
         self.0.recursion_limit
@@ -399,21 +416,15 @@ impl<S: GraphState> Graph<S> {
         S::empty(&self.0.channels)
     }
 
-    /// Where the chain of `scope` stands.
-    ///
-    /// # Errors
-    /// [`Halt`] where the records cannot be read.
-    pub fn position(&self, scope: &Scope) -> Result<Position<S>, Halt> {
-        Position::on(self.empty_state(), scope, false)
-    }
-
     /// Where the chain of `scope` stands, for going on from there.
     ///
     /// # Errors
-    /// [`Halt`] where the records cannot be read, or a pending task's node is gone.
+    /// [`Halt`] where the records cannot be read, a pending task's node is gone, or
+    /// the step that is not over has something of the state before a migration.
     pub fn restore(&self, scope: &Scope) -> Result<Position<S>, Halt> {
         let position = self.position(scope)?;
         self.check_fits(&position.pending)?;
+        self.check_owed(scope, &position)?;
         Ok(position)
     }
 

@@ -193,6 +193,10 @@ impl<S: GraphState> Graph<S> {
             let Some(node) = self.compiled().node(&task.node) else {
                 continue;
             };
+            // What it changed of the state of before nobody knows of the state now.
+            if at.owes > 0 && node.node.shares_state() {
+                continue;
+            }
             let scope = scope.child(&task.task);
             node.node.look(&at.state, &scope, children)?;
             if node.node.graph().is_none() {

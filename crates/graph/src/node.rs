@@ -63,6 +63,11 @@ pub trait Node<S: GraphState = State>: Send + Sync {
         Ok(())
     }
 
+    /// Whether the graph that it runs is on the state of the one around it.
+    fn shares_state(&self) -> bool {
+        false
+    }
+
     /// Whether it looks itself whether the run is cancelled, and settles then what
     /// it has in flight. Any other node is dropped where it waits; its steps are not.
     fn stops_itself(&self) -> bool {

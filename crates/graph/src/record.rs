@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{FactKey, Namespace, NodeName, TaskId},
-    journal::Seq,
+    journal::{Kind, Seq, kind},
 };
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct as _};
 use serde_json::Value;
@@ -28,6 +28,10 @@ pub struct Checkpoint {
     pub writes: Vec<(ChannelName, Written)>,
     /// The tasks whose writes are in it.
     pub done: Vec<TaskId>,
+    /// The migrations that the state went through, in order, where the checkpoint is
+    /// the first of its chain or they are others than before.
+    #[serde(default)]
+    pub migrations: Vec<String>,
     /// What is left to do.
     #[serde(flatten)]
     pub pending: Pending,
@@ -43,7 +47,24 @@ pub(crate) struct Body<'b, D> {
     pub(crate) deltas: &'b [(ChannelName, Delta)],
     pub(crate) writes: &'b [(ChannelName, Written)],
     pub(crate) done: D,
+    pub(crate) migrations: &'b [String],
     pub(crate) pending: &'b Pending,
+}
+
+/// `kind` in the version that a body with these migrations needs.
+fn versioned(kind: Kind, migrations: &[String]) -> Kind {
+    if migrations.is_empty() {
+        kind.at(1)
+    } else {
+        kind
+    }
+}
+
+impl<D> Body<'_, D> {
+    /// What it is recorded as.
+    pub(crate) fn kind(&self) -> Kind {
+        versioned(kind::CHECKPOINT, self.migrations)
+    }
 }
 
 impl Serialize for Checkpoint {
@@ -56,6 +77,7 @@ impl Serialize for Checkpoint {
             deltas: &self.deltas,
             writes: &self.writes,
             done: self.done.iter(),
+            migrations: &self.migrations,
             pending: &self.pending,
         };
         body.serialize(serializer)
@@ -74,7 +96,7 @@ impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Listed<D> {
 impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Body<'_, D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pending = self.pending;
-        let mut body = serializer.serialize_struct("Checkpoint", 11)?;
+        let mut body = serializer.serialize_struct("Checkpoint", 12)?;
         body.serialize_field("checkpoint", &self.checkpoint)?;
         body.serialize_field("step", &self.step)?;
         body.serialize_field("source", &self.source)?;
@@ -86,6 +108,9 @@ impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Body<'_, D> {
             body.serialize_field("writes", &self.writes)?;
         }
         body.serialize_field("done", &Listed(self.done.clone()))?;
+        if !self.migrations.is_empty() {
+            body.serialize_field("migrations", &self.migrations)?;
+        }
         body.serialize_field("next", &pending.next)?;
         if !pending.deferred.is_empty() {
             body.serialize_field("deferred", &pending.deferred)?;
@@ -140,9 +165,17 @@ pub struct Snapshot {
     pub calls: u64,
     /// The changes, in order.
     pub state: Vec<(ChannelName, Delta)>,
+    /// The migrations that the state went through, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub migrations: Vec<String>,
 }
 
 impl Snapshot {
+    /// What it is recorded as.
+    pub fn kind(&self) -> Kind {
+        versioned(kind::SNAPSHOT, &self.migrations)
+    }
+
     /// The bytes of its body.
     pub(crate) fn bytes(&self) -> usize {
         serde_json::to_vec(self).map_or(usize::MAX, |body| body.len())
@@ -162,6 +195,8 @@ pub enum Source {
     Update,
     /// Somebody went back to an earlier checkpoint.
     Fork,
+    /// The state was brought to what a newer program declares.
+    Migration,
 }
 
 /// One activation of a node.
@@ -325,6 +360,7 @@ mod tests {
             deltas: vec![("a \"b\"".into(), Delta::Append(vec![json!(1), json!("x")]))],
             writes: vec![("a".into(), Written::Set(json!({"k": null})))],
             done: vec![TaskId::from("one:6.0")],
+            migrations: vec!["first".into(), "second".into()],
             pending: Pending {
                 next: vec![task("two:7.0", None), task("three:7.1", Some(json!([1])))],
                 deferred: vec![task("last:7.2", None)],
@@ -346,6 +382,7 @@ mod tests {
             deltas: Vec::new(),
             writes: Vec::new(),
             done: Vec::new(),
+            migrations: Vec::new(),
             pending: Pending::default(),
         }
     }

@@ -75,6 +75,10 @@ impl<S: GraphState> Node<S> for Shared<S> {
         children.look_at(&self.0, scope, begin)
     }
 
+    fn shares_state(&self) -> bool {
+        true
+    }
+
     fn stops_itself(&self) -> bool {
         true
     }
@@ -140,7 +144,7 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
         context: TaskContext,
     ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>> {
         Box::pin(async move {
-            let at = Position::on(self.graph.empty_state(), context.scope(), false)?;
+            let at = self.graph.position(context.scope())?;
             // What was sent is for `into` to read.
             let input = ((self.into)(&state, &context), None);
             let end = Box::pin(drive(&self.graph, at, input, &context)).await?;
@@ -159,7 +163,7 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
     }
 
     fn look(&self, _: &S, scope: &Scope, children: &mut Children) -> Result<(), Halt> {
-        let begin = || Position::on(self.graph.empty_state(), scope, false);
+        let begin = || self.graph.position(scope);
         children.look_at(&self.graph, scope, begin)
     }
 
@@ -200,7 +204,7 @@ pub(crate) async fn drive_on<C: GraphState>(
     scope: &Scope,
     input: C::Update,
 ) -> Result<Driven<C>, NodeError> {
-    let at = Position::on(graph.empty_state(), scope, false)?;
+    let at = graph.position(scope)?;
     drive_from(graph, scope, at, (input, None)).await
 }
 
@@ -214,6 +218,7 @@ async fn drive_from<C: GraphState>(
         return Err(too_deep());
     }
     graph.check_fits(&at.pending)?;
+    let at = graph.inside(at)?;
     let at = if at.checkpoint == 0 {
         let opened = Box::pin(graph.open_sent(scope, at, input, argument, scope.write())).await;
         opened.map_err(not_opened)?

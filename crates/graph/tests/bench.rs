@@ -176,9 +176,15 @@ impl Bench {
             }
             if checkpoint.checkpoint == number {
                 let find = &mut |id: &_| log.message(id);
-                return graph
-                    .position_at(checkpoint, &state.deltas(), find)
-                    .unwrap();
+                let snapshot = Snapshot {
+                    checkpoint: number,
+                    at: None,
+                    messages: 0,
+                    calls: 0,
+                    state: state.deltas(),
+                    migrations: Vec::new(),
+                };
+                return graph.position_at(checkpoint, &snapshot, find).unwrap();
             }
         }
         panic!("there is no checkpoint {number}");

@@ -9,7 +9,7 @@ mod change;
 mod error;
 mod look;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::Range, sync::Arc};
 
 use rustagents_core::{
     ask::Ask,
@@ -245,13 +245,10 @@ impl GraphRunner {
         since: Seq,
     ) -> Result<Driven<S>, GraphRunError> {
         let at = graph.position(scope)?;
+        let first = at.checkpoint + 1;
         let at = graph.open(scope, at, input, self.opening(graph)).await?;
         started(scope);
-        scope.emit(|| Event::CheckpointSaved {
-            namespace: Namespace::root(),
-            checkpoint: at.checkpoint,
-            is_durable: !scope.is_behind(),
-        });
+        tell_of(scope, first..at.checkpoint + 1);
         self.drive(graph, scope, at, since).await
     }
 
@@ -448,6 +445,7 @@ impl GraphRunner {
             })
         };
         let answered = Scope::root(shared(view.log().clone())?);
+        let migrated = migrated(graph, &answered, &mut write)?;
         answered.append(write).await?;
         answered.flush().await?;
         // What was just written is part of what the attempt reads.
@@ -458,6 +456,7 @@ impl GraphRunner {
             if changed {
                 scope.emit(|| Event::DefinitionChanged { definition: digest });
             }
+            tell_of(&scope, migrated);
             let at = graph.restore(&scope)?;
             self.drive(graph, &scope, at, view.log().last_seq()).await
         };
@@ -578,6 +577,32 @@ fn definition<S: GraphState>(graph: &Graph<S>) -> Content {
     Content {
         digest: whole.digest(),
         bytes: whole.text().as_bytes().to_vec(),
+    }
+}
+
+/// Adds to `write` what the state of an older program owes, and says which checkpoints.
+fn migrated<S: GraphState>(
+    graph: &Graph<S>,
+    scope: &Scope,
+    write: &mut Write,
+) -> Result<Range<u64>, Halt> {
+    if graph.migrations().next().is_none() {
+        return Ok(0..0);
+    }
+    let at = graph.restore(scope)?;
+    let first = at.checkpoint + 1;
+    let at = graph.migrate(scope, at, write)?;
+    Ok(first..at.checkpoint + 1)
+}
+
+/// Tells those who watch of checkpoints.
+fn tell_of(scope: &Scope, checkpoints: Range<u64>) {
+    for checkpoint in checkpoints {
+        scope.emit(|| Event::CheckpointSaved {
+            namespace: Namespace::root(),
+            checkpoint,
+            is_durable: !scope.is_behind(),
+        });
     }
 }
 

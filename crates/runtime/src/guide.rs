@@ -30,3 +30,6 @@ mod tries_and_time {}
 
 #[doc = include_str!("../../../docs/guide/graphs/10-testing.md")]
 mod testing {}
+
+#[doc = include_str!("../../../docs/guide/graphs/11-new-versions.md")]
+mod new_versions {}

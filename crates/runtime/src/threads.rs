@@ -30,6 +30,7 @@ pub use fork::{Fork, fork};
 pub use prune::{Keep, Pruned};
 pub use rewind::{Rewind, Rewound, opened_at};
 pub use rewrite::Removed;
+pub(crate) use state::snapshot_at;
 pub use state::{StateAt, state_at, whole_at};
 
 /// The row of a thread in the journal's listing, if there is such a thread.

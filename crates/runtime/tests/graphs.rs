@@ -4,6 +4,7 @@ mod change;
 mod children;
 mod drain;
 mod inside;
+mod migrations;
 mod watched;
 
 use std::{

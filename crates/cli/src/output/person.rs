@@ -244,6 +244,7 @@ pub(super) fn history(moments: &[Moment]) -> String {
         let did = match (moment.source, moment.from) {
             (Source::Input, _) => "input".to_owned(),
             (_, Some(from)) => format!("back to @{from}"),
+            (Source::Migration, _) => "migration".to_owned(),
             (Source::Update, _) if moment.done.is_empty() => "update".to_owned(),
             (Source::Update, _) => format!("update as {}", names(&moment.done)),
             _ => names(&moment.done),

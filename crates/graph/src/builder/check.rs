@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{END, GraphBuilder, GraphFault, START};
 use crate::{
     graph::Join,
+    migration::Migration,
     state::{ChannelSpec, GraphState, Reducer},
 };
 
@@ -20,7 +21,21 @@ impl<S: GraphState> GraphBuilder<S> {
         self.check_routes(&mut faults);
         self.check_ways(&mut faults);
         self.check_shared(&mut faults);
+        self.check_migrations(&mut faults);
         faults
+    }
+
+    fn check_migrations(&self, faults: &mut Vec<GraphFault>) {
+        let mut seen = BTreeSet::new();
+        for name in self.migrations.iter().map(Migration::name) {
+            if name.is_empty() {
+                faults.push(GraphFault::NamelessMigration);
+            } else if !seen.insert(name) {
+                faults.push(GraphFault::DuplicateMigration {
+                    migration: name.to_owned(),
+                });
+            }
+        }
     }
 
     fn check_shared(&self, faults: &mut Vec<GraphFault>) {

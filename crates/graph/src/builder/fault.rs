@@ -106,6 +106,15 @@ pub enum GraphFault {
         /// The channel.
         channel: String,
     },
+    /// Two migrations have one name.
+    #[error("there are two migrations `{migration}`")]
+    DuplicateMigration {
+        /// The name.
+        migration: String,
+    },
+    /// A migration has no name.
+    #[error("a migration has no name")]
+    NamelessMigration,
     /// A node has no edge, route, branch, command or join.
     #[error("`{node}` has no way on")]
     NoWayOn {

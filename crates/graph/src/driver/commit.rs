@@ -6,7 +6,6 @@ use foldhash::HashMap;
 use rustagents_core::{
     event::{Event, Interest},
     ids::{MessageId, NodeName},
-    journal::kind,
     message::Message,
     recorder::Durability,
     scope::{Halt, Write},
@@ -150,12 +149,14 @@ impl<S: GraphState> Driver<'_, S> {
         Ok(())
     }
 
-    /// Moves `at` on, and adds to `write` the checkpoint that says so. The same
+    /// Moves `at` on, and adds to `write` the checkpoint that says so, after that of
+    /// migrations that are on no record yet. The same
     /// `apply` that reads a log back; the state is changed in place, since no task
     /// holds it any more.
     ///
     /// # Errors
-    /// [`OpenError::Input`]: `follow` found nothing that can be next.
+    /// [`OpenError::Input`]: `follow` found nothing that can be next; [`Halt`]: the
+    /// step that is not over has something of the state before a migration.
     pub(crate) fn moved(
         &self,
         at: &mut Position<S>,
@@ -172,6 +173,8 @@ impl<S: GraphState> Driver<'_, S> {
             mut deltas,
             messages,
         } = moving;
+        self.migrate(at, write)?;
+        let is_first = at.checkpoint == 0;
         let fresh = Fresh::of(&messages);
         let find = &mut |id: &_| fresh.find(id).map_or_else(|| self.scope.message(id), Ok);
         at.apply(&deltas, find).map_err(Halt::from)?;
@@ -193,6 +196,11 @@ impl<S: GraphState> Driver<'_, S> {
             deltas: &deltas,
             writes: &writes,
             done: done.iter().map(|task| &task.task),
+            migrations: if is_first || source == Source::Fork {
+                &at.migrations
+            } else {
+                &[]
+            },
             pending: &pending,
         };
         for message in messages {
@@ -201,7 +209,7 @@ impl<S: GraphState> Driver<'_, S> {
         if self.scope.namespace().is_root() {
             write.reaches(number);
         }
-        let bytes = write.commit(kind::CHECKPOINT, &body);
+        let bytes = write.commit(body.kind(), &body);
         at.checkpoint = number;
         at.step = step;
         at.pending = pending;
@@ -234,7 +242,7 @@ impl<S: GraphState> Driver<'_, S> {
         let due = growth.due(|| self.whole(at));
         at.growth = growth;
         if let Some(snapshot) = due {
-            write.commit(kind::SNAPSHOT, &snapshot);
+            write.commit(snapshot.kind(), &snapshot);
         }
     }
 
@@ -247,6 +255,7 @@ impl<S: GraphState> Driver<'_, S> {
             messages,
             calls,
             state: at.deltas(),
+            migrations: at.migrations.clone(),
         }
     }
 }

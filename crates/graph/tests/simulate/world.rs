@@ -83,12 +83,12 @@ impl Ledger {
             let what = format!("a {} has what no record keeps", entry.kind.name);
             self.violations.push(what);
         }
-        if entry.kind == kind::CHECKPOINT {
+        if entry.kind.name == kind::CHECKPOINT.name {
             let checkpoint: Checkpoint = serde_json::from_str(&entry.body).unwrap();
             let path = |task| entry.chain.namespace.child(task).to_string();
             self.finished.extend(checkpoint.done.iter().map(path));
         }
-        if entry.kind == kind::SNAPSHOT {
+        if entry.kind.name == kind::SNAPSHOT.name {
             self.trace.push("snapshot".into());
         }
         let Place::Fact(key) = &entry.place else {

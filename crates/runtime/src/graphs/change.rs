@@ -181,6 +181,7 @@ impl GraphRunner {
         self.known(&thread).await?;
         let claim = self.runtime.claim(&thread).await?;
         let view = self.known(&thread).await?;
+        let at = graph.position(&self.reader(&view))?;
         let (then, log) = self.then(graph, &thread, checkpoint).await?;
         if !repeats {
             refuse_repeats(&view, &log, checkpoint)?;
@@ -191,7 +192,6 @@ impl GraphRunner {
             budget: Budget::resumed(self.limits, Spent::default()),
             ..self.runtime.shared(thread.clone(), &claim, self.recorded())
         });
-        let at = graph.position(&scope)?;
         let mut write = Write::new();
         if !matches!(view.phase, Phase::Closed(_)) {
             let closed = RunClosed::cancelled(ledger::spent(view.log(), &view.run)?);

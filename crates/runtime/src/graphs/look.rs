@@ -179,7 +179,7 @@ impl GraphRunner {
             }
             .into());
         };
-        let state = threads::state_at(&*self.journal, thread, Some(number)).await?;
+        let state = threads::snapshot_at(&*self.journal, thread, Some(number)).await?;
         let find = &mut |id: &_| log.message(id);
         let position = graph.position_at(checkpoint, &state, find)?;
         Ok((position, log))

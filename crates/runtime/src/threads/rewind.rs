@@ -230,7 +230,7 @@ impl Runtime {
         if pending == Pending::Dropped {
             checkpoint.pending = record::Pending::default();
         }
-        let then = graph.position_at(checkpoint, &past.state.state, find)?;
+        let then = graph.position_at(checkpoint, &past.state, find)?;
         let mut write = Write::new();
         if !matches!(view.phase, Phase::Closed(_)) {
             let closed = RunClosed::cancelled(ledger::spent(view.log(), &view.run)?);

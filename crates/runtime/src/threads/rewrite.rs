@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use rustagents_core::{
     ids::{RunId, ThreadId},
-    journal::{Author, Batch, Claim, Compaction, Entry, Journal, JournalError, Place, Seq, kind},
+    journal::{Author, Batch, Claim, Compaction, Entry, Journal, JournalError, Place, Seq},
     log::ThreadLog,
 };
 use rustagents_graph::record::Snapshot;
@@ -116,7 +116,7 @@ fn entry(snapshot: &Snapshot) -> Result<Entry, JournalError> {
     Ok(Entry {
         chain: root(),
         place: Place::Commit,
-        kind: kind::SNAPSHOT,
+        kind: snapshot.kind(),
         run: RunId::from(""),
         attempt: 1,
         effect: None,

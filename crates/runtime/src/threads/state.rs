@@ -31,12 +31,20 @@ pub async fn state_at(
     thread: &ThreadId,
     checkpoint: Option<u64>,
 ) -> Result<Vec<(ChannelName, Delta)>, ThreadsError> {
+    Ok(snapshot_at(journal, thread, checkpoint).await?.state)
+}
+
+/// As [`state_at`], with the migrations that the state went through.
+pub(crate) async fn snapshot_at(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    checkpoint: Option<u64>,
+) -> Result<Snapshot, ThreadsError> {
     known(journal, thread).await?;
     let survey = Survey::of(journal, thread).await?;
     let log = ThreadLog::load(journal, thread, &Branch::main()).await?;
     let number = checkpoint.unwrap_or_else(|| survey.reached());
-    let snapshot = snapshot(journal, thread, &survey, &log, number).await?;
-    Ok(snapshot.state)
+    snapshot(journal, thread, &survey, &log, number).await
 }
 
 /// A state, and what was left to do.
@@ -144,13 +152,12 @@ pub(super) async fn snapshot(
     number: u64,
 ) -> Result<Snapshot, ThreadsError> {
     let mut state = State::default();
+    let mut migrations = Vec::new();
     let (mut reached, mut after) = (0, 0);
     if let Some((of, at, seq)) = survey.covering(number) {
-        apply(
-            &mut state,
-            log,
-            &read_snapshot(journal, thread, seq).await?.state,
-        )?;
+        let covering = read_snapshot(journal, thread, seq).await?;
+        apply(&mut state, log, &covering.state)?;
+        migrations = covering.migrations;
         (reached, after) = (of, at.saturating_sub(1));
     }
     let select = Select::all().on(root()).of(kind::CHECKPOINT);
@@ -162,6 +169,9 @@ pub(super) async fn snapshot(
             let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
             if checkpoint.checkpoint == reached + 1 && reached < number {
                 apply(&mut state, log, &checkpoint.deltas)?;
+                if !checkpoint.migrations.is_empty() {
+                    migrations = checkpoint.migrations;
+                }
                 reached += 1;
             }
         }
@@ -183,6 +193,7 @@ pub(super) async fn snapshot(
         messages: log.last_message(),
         calls: log.last_call(),
         state: state.deltas(),
+        migrations,
     })
 }
 

@@ -71,7 +71,7 @@ pub(super) enum What {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) number: u64,
-    /// It is the first one of a run.
+    /// It can be the first one of a run.
     pub(super) begins: bool,
     /// Nothing runs next.
     pub(super) is_last: bool,
@@ -333,7 +333,7 @@ fn what(record: &Record) -> Result<What, JournalError> {
         let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
         What::Checkpoint(Mark {
             number: checkpoint.checkpoint,
-            begins: matches!(checkpoint.source, Source::Input | Source::Fork),
+            begins: begins(checkpoint.source),
             is_last: checkpoint.pending.next.is_empty(),
         })
     } else if record.is(kind::SNAPSHOT) {
@@ -345,4 +345,9 @@ fn what(record: &Record) -> Result<What, JournalError> {
     } else {
         What::Other
     })
+}
+
+/// Whether a run can begin with a checkpoint of this source.
+fn begins(source: Source) -> bool {
+    matches!(source, Source::Input | Source::Fork | Source::Migration)
 }

@@ -218,7 +218,9 @@ fn may_follow_the_end(record: &Record) -> bool {
     }
     if record.is(kind::CHECKPOINT) {
         let checkpoint = record.decode::<Checkpoint>(kind::CHECKPOINT);
-        return checkpoint.is_ok_and(|checkpoint| checkpoint.source == Source::Update);
+        return checkpoint.is_ok_and(|checkpoint| {
+            matches!(checkpoint.source, Source::Update | Source::Migration)
+        });
     }
     record.is(kind::SNAPSHOT)
 }
