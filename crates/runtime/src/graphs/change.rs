@@ -68,8 +68,12 @@ impl GraphRunner {
             refuse_acting(&view, &at, &edits)?;
         }
         let mut write = Write::new();
-        graph.update(&scope, at, edits, &mut write)?;
-        if !write.is_empty() {
+        if !edits.is_empty() {
+            let at = graph.migrate(&scope, at, &mut write)?;
+            if !write.is_empty() {
+                stands_as_before(&view, false, &mut write);
+            }
+            graph.update(&scope, at, edits, &mut write)?;
             stands_as_before(&view, acts, &mut write);
         }
         scope.append(write).await?;

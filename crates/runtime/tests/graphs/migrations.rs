@@ -451,6 +451,68 @@ async fn a_fork_before_the_migration_goes_on_in_the_program_of_before() {
     assert_eq!(run.state.log, [entry("7 euros"), entry("yes")]);
 }
 
+#[tokio::test]
+async fn a_fork_at_the_migration_of_a_run_that_is_over_is_over() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    bench.sell(2).await;
+    let before = bench.records().await;
+    let edit = Edit::new(New::update().cents(9));
+    runner.update(&new(), "t", [edit]).await.unwrap();
+    assert_eq!(
+        bench.since(before).await,
+        [
+            "graph.checkpoint migration 5 v2",
+            "graph.snapshot  5 v2",
+            "run.closed  v1",
+            "graph.checkpoint update v1",
+            "run.closed  v1"
+        ]
+    );
+    bench.is_whole().await;
+    let copy = Fork {
+        from: ThreadId::new("t").unwrap(),
+        to: ThreadId::new("copy").unwrap(),
+        checkpoint: Some(3),
+        repeats: false,
+    };
+    fork(&*bench.journal, &copy).await.unwrap();
+    let view = runner.state(&new(), "copy").await.unwrap();
+    assert_eq!(
+        (view.status, view.state.cents),
+        (Some(Status::Completed), 200)
+    );
+}
+
+#[tokio::test]
+async fn a_thread_whose_migrated_run_is_deleted_is_of_the_program_of_before_again() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let first = bench.sell(2).await;
+    let was = bench.was().await;
+    let run = runner
+        .run(&new(), "t", New::update().cents(400))
+        .await
+        .unwrap();
+    let thread = ThreadId::new("t").unwrap();
+    bench.runtime().delete_run(&thread, &run.run).await.unwrap();
+    assert_eq!(bench.was().await, was);
+    assert_eq!(*bench.seen().await, mapped(&was));
+    bench.is_whole().await;
+    runner
+        .run(&new(), "t", New::update().cents(400))
+        .await
+        .unwrap();
+    let now = bench.seen().await;
+    bench
+        .runtime()
+        .delete_run(&thread, &first.run)
+        .await
+        .unwrap();
+    assert_eq!(bench.seen().await, now);
+    bench.is_whole().await;
+}
+
 /// Answers what waits in the program of now, and gives it one more input.
 async fn story(bench: &Bench) -> Option<Arc<New>> {
     let runner = bench.runner();

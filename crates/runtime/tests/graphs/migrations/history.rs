@@ -81,9 +81,10 @@ impl Thread {
             }
             Act::Cancel => runner.cancel(&name).await.unwrap(),
             Act::Large(bytes) => {
-                let edit = |letter: &str| Edit::new(Old::update().big(letter.repeat(bytes)));
-                let edits = ["a", "b", "c", "d"].map(edit);
-                runner.update(&old(), &name, edits).await.unwrap();
+                for letter in ["a", "b", "c", "d"] {
+                    let edit = Edit::new(Old::update().big(letter.repeat(bytes)));
+                    runner.update(&old(), &name, [edit]).await.unwrap();
+                }
             }
             Act::Back(number) => drop(runner.rewind(&old(), &name, number).await),
             act => self.change(act).await,
@@ -223,7 +224,7 @@ async fn check_whole(thread: &Thread) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn what_is_migrated_is_the_state_that_there_was(acts in acts(), then in then()) {
