@@ -1,6 +1,7 @@
 //! The compiled graph, where it stands, and how it ends.
 
 use std::{
+    any::Any,
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
@@ -389,6 +390,11 @@ impl<S: GraphState> Graph<S> {
     /// Whether it has a node of that name.
     pub fn has_node(&self, name: &NodeName) -> bool {
         self.0.nodes.contains_key(name)
+    }
+
+    /// What does the work of a node, where the node [says so](Node::worker).
+    pub fn worker(&self, node: &NodeName) -> Option<&(dyn Any + Send + Sync)> {
+        self.0.node(node)?.node.worker()
     }
 
     /// Its channels, as declared.

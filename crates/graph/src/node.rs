@@ -1,6 +1,7 @@
 //! What a node is given, and what it gives back.
 
 use std::{
+    any::Any,
     cell::Cell,
     convert::Infallible,
     fmt,
@@ -61,6 +62,11 @@ pub trait Node<S: GraphState = State>: Send + Sync {
     fn look(&self, around: &S, scope: &Scope, children: &mut Children) -> Result<(), Halt> {
         let _ = (around, scope, children);
         Ok(())
+    }
+
+    /// What does its work, for who knows of which type that is.
+    fn worker(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
     }
 
     /// Whether the graph that it runs is on the state of the one around it.

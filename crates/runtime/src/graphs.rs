@@ -2,11 +2,12 @@
 //!
 //! Reading order: [`GraphRunner`] (run, resume and retry), `graphs/look.rs` (how a
 //! thread stands, without a write), `graphs/change.rs` (updates, going back, giving
-//! up), `graphs/answers.rs` and `graphs/error.rs`.
+//! up), `graphs/force.rs` (going on without what no longer fits), `graphs/answers.rs` and `graphs/error.rs`.
 
 mod answers;
 mod change;
 mod error;
+mod force;
 mod look;
 
 use std::{fmt, ops::Range, sync::Arc};
@@ -16,6 +17,7 @@ use rustagents_core::{
     budget::{Budget, Limits, Spent},
     canonical::Canonical,
     clock::Clock,
+    digest::Digest,
     event::Event,
     ids::{Branch, Ids, Namespace, NodeName, RunId, ThreadId},
     journal::{Claim, Content, Journal, JournalError, Seq, kind},
@@ -29,12 +31,13 @@ use serde_json::json;
 
 use crate::{
     answers::Answers,
+    gone,
     host::{SystemClock, UuidIds},
     inbox,
     keep::KeepEvents,
     ledger,
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended, Target},
-    runs::{RunError, Runtime, Watch, refuse_limits},
+    runs::{Another, RunError, Runtime, Watch, refuse_limits},
     view::{Phase, ThreadView},
 };
 
@@ -286,8 +289,13 @@ impl GraphRunner {
                 Err(GraphRunError::given_up(&view))
             }
             Resumed::GoesOn(answers) => {
-                self.go_on(graph, &view, &claim, &answers, view.limits, false)
-                    .await
+                let another = Another {
+                    answers: &answers,
+                    limits: view.limits,
+                    retries: false,
+                    forcing: None,
+                };
+                self.go_on(graph, &view, &claim, another).await
             }
         }
     }
@@ -315,9 +323,13 @@ impl GraphRunner {
         let claim = self.runtime.claim(&thread).await?;
         let view = self.known(&thread).await?;
         self.check_retry(graph, &view)?;
-        let none = Answers::default();
-        self.go_on(graph, &view, &claim, &none, self.limits, true)
-            .await
+        let another = Another {
+            answers: &Answers::default(),
+            limits: self.limits,
+            retries: true,
+            forcing: None,
+        };
+        self.go_on(graph, &view, &claim, another).await
     }
 
     fn check_retry<S: GraphState>(
@@ -358,7 +370,9 @@ impl GraphRunner {
                 _ => Ok((view, Resumed::GoesOn(answers))),
             };
         }
-        graph.restore(&self.reader(&view))?;
+        let reader = self.reader(&view);
+        let at = graph.restore(&reader)?;
+        gone::check(graph, &reader, &at)?;
         let waits = answers.is_empty() && view.waits() && !view.is_due(self.runtime.now_ms());
         let resumed = if waits {
             Resumed::Waits
@@ -373,12 +387,9 @@ impl GraphRunner {
         graph: &Graph<S>,
         view: &ThreadView,
         claim: &Claim,
-        answers: &Answers,
-        limits: Limits,
-        retries: bool,
+        another: Another<'_>,
     ) -> Result<GraphRun<S>, GraphRunError> {
-        let driven = self.once_more(graph, view, claim, answers, limits, retries);
-        let driven = driven.await?;
+        let driven = self.once_more(graph, view, claim, another).await?;
         self.answered(graph, claim, driven).await
     }
 
@@ -391,9 +402,13 @@ impl GraphRunner {
     ) -> Result<GraphRun<S>, GraphRunError> {
         while driven.is_answered {
             let view = self.known(&driven.run.thread).await?;
-            let none = Answers::default();
-            let again = self.once_more(graph, &view, claim, &none, view.limits, false);
-            driven = again.await?;
+            let again = Another {
+                answers: &Answers::default(),
+                limits: view.limits,
+                retries: false,
+                forcing: None,
+            };
+            driven = self.once_more(graph, &view, claim, again).await?;
         }
         Ok(driven.run)
     }
@@ -404,63 +419,69 @@ impl GraphRunner {
         graph: &Graph<S>,
         view: &ThreadView,
         claim: &Claim,
-        answers: &Answers,
-        limits: Limits,
-        retries: bool,
+        another: Another<'_>,
     ) -> Result<Driven<S>, GraphRunError> {
-        let attempt = view.attempts + 1;
-        let definition = definition(graph);
-        let changed = definition.digest != view.definition;
-        let body = RunAttempt {
-            attempt,
-            definition: changed.then_some(definition.digest),
-            retries,
-            limits: Some(limits).filter(|limits| *limits != view.limits),
-            forced: Vec::new(),
-        };
-        let mut write = Write::new();
-        answers.write(&mut write);
-        let digest = definition.digest;
-        if changed {
-            write.content(definition);
-        }
-        write.commit(kind::RUN_ATTEMPT, &body);
         let watch = self.watch.clone();
-        let (keeping, mut watch) = self.runtime.kept(&view.thread, &view.run, watch);
+        let (keeping, watch) = self.runtime.kept(&view.thread, &view.run, watch);
+        let begun = self.attempt(graph, view, claim, another, watch).await?;
+        let driven = async {
+            begun.tell(another);
+            let at = graph.restore(&begun.scope)?;
+            let since = view.log().last_seq();
+            self.drive(graph, &begun.scope, at, since).await
+        };
+        keeping.through(Box::pin(driven)).await
+    }
+
+    /// Records another attempt, with all that begins with it.
+    async fn attempt<S: GraphState>(
+        &self,
+        graph: &Graph<S>,
+        view: &ThreadView,
+        claim: &Claim,
+        another: Another<'_>,
+        mut watch: Watch,
+    ) -> Result<Begun, GraphRunError> {
         if watch.durability == Durability::None {
             watch.durability = Durability::Exit;
         }
+        let attempt = view.attempts + 1;
         let shared = |log: ThreadLog| -> Result<RunShared, JournalError> {
             let spent = ledger::spent(&log, &view.run)?;
             Ok(RunShared {
                 run: view.run.clone(),
                 attempt,
-                retried: if retries { attempt } else { view.retried },
+                retried: if another.retries {
+                    attempt
+                } else {
+                    view.retried
+                },
                 input: view.opened.input.clone(),
-                budget: Budget::resumed(limits, spent),
+                budget: Budget::resumed(another.limits, spent),
                 log,
                 ..self
                     .runtime
                     .shared(view.thread.clone(), claim, watch.clone())
             })
         };
+        let (mut write, changed) = beginning(graph, view, another);
         let answered = Scope::root(shared(view.log().clone())?);
-        let migrated = migrated(graph, &answered, &mut write)?;
+        let migrated = match another.forcing {
+            Some(forcing) => {
+                write.merge(forcing.write.clone());
+                0..0
+            }
+            None => migrated(graph, &answered, &mut write)?,
+        };
         answered.append(write).await?;
         answered.flush().await?;
         // What was just written is part of what the attempt reads.
         let log = ThreadLog::load(&*self.journal, &view.thread, &Branch::main()).await?;
-        let scope = Scope::root(shared(log)?);
-        let driven = async {
-            started(&scope);
-            if changed {
-                scope.emit(|| Event::DefinitionChanged { definition: digest });
-            }
-            tell_of(&scope, migrated);
-            let at = graph.restore(&scope)?;
-            self.drive(graph, &scope, at, view.log().last_seq()).await
-        };
-        keeping.through(Box::pin(driven)).await
+        Ok(Begun {
+            scope: Scope::root(shared(log)?),
+            changed,
+            migrated,
+        })
     }
 
     async fn drive<S: GraphState>(
@@ -535,6 +556,53 @@ impl GraphRunner {
             thread: thread.clone(),
         })
     }
+}
+
+/// An attempt that is recorded.
+struct Begun {
+    scope: Scope,
+    /// The definition, where it is another one than before.
+    changed: Option<Digest>,
+    /// The checkpoints of migrations.
+    migrated: Range<u64>,
+}
+
+impl Begun {
+    /// Tells those who watch what it begins with.
+    fn tell(&self, another: Another<'_>) {
+        let scope = &self.scope;
+        started(scope);
+        gone::tell(scope, another.forcing);
+        if let Some(definition) = self.changed {
+            scope.emit(|| Event::DefinitionChanged { definition });
+        }
+        tell_of(scope, self.migrated.clone());
+    }
+}
+
+/// The records with which another attempt begins, and the definition, where it is
+/// another one than before.
+fn beginning<S: GraphState>(
+    graph: &Graph<S>,
+    view: &ThreadView,
+    another: Another<'_>,
+) -> (Write, Option<Digest>) {
+    let definition = definition(graph);
+    let changed = Some(definition.digest).filter(|digest| *digest != view.definition);
+    let mut write = Write::new();
+    another.answers.write(&mut write);
+    if changed.is_some() {
+        write.content(definition);
+    }
+    let body = RunAttempt {
+        attempt: view.attempts + 1,
+        definition: changed,
+        retries: another.retries,
+        limits: Some(another.limits).filter(|limits| *limits != view.limits),
+        forced: another.forcing.map_or_else(Vec::new, |f| f.forced.clone()),
+    };
+    write.commit(kind::RUN_ATTEMPT, &body);
+    (write, changed)
 }
 
 /// What an attempt came to.

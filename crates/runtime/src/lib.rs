@@ -19,6 +19,7 @@
 
 pub mod answers;
 mod doubt;
+mod gone;
 pub mod graphs;
 #[cfg(doctest)]
 mod guide;

@@ -1,6 +1,6 @@
 //! Where graph and agent meet: nodes that run an agent, or ask a person.
 
-use std::{fmt, sync::Arc};
+use std::{any::Any, fmt, sync::Arc};
 
 use rustagents_agent::{Agent, AgentInput, agent::AgentOutcome};
 use rustagents_core::{BoxFuture, ask, code::Coded, message::Message};
@@ -160,6 +160,10 @@ impl<S: GraphState> Node<S> for AgentNode<S> {
 
     fn kind(&self) -> Option<&'static str> {
         Some("agent")
+    }
+
+    fn worker(&self) -> Option<&(dyn Any + Send + Sync)> {
+        Some(&self.agent)
     }
 
     fn stops_itself(&self) -> bool {

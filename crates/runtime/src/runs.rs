@@ -30,13 +30,13 @@ use rustagents_graph::{
 use serde_json::Value;
 
 pub use error::RunError;
-use force::Forcing;
 pub use retry::Retry;
 pub(crate) use retry::refuse_limits;
 pub use update::{StateEdit, UpdateState, Updated};
 
 use crate::{
     answers::{Answers, Decision},
+    gone::{self, Forcing},
     inbox::{self, QueuedInput},
     keep::{KeepEvents, Keeping, LostEvents},
     ledger,
@@ -144,13 +144,13 @@ impl From<Report> for Driven {
 
 /// How another attempt at a run begins.
 #[derive(Clone, Copy)]
-struct Another<'a> {
-    answers: &'a Answers,
-    limits: Limits,
+pub(crate) struct Another<'a> {
+    pub(crate) answers: &'a Answers,
+    pub(crate) limits: Limits,
     /// Whether it reopens the run.
-    retries: bool,
+    pub(crate) retries: bool,
     /// What it goes on without.
-    forcing: Option<&'a Forcing>,
+    pub(crate) forcing: Option<&'a Forcing>,
 }
 
 impl Runtime {
@@ -439,7 +439,7 @@ impl Runtime {
         forcing: Option<&Forcing>,
     ) -> Result<Driven, RunError> {
         started(scope);
-        force::tell(scope, forcing);
+        gone::tell(scope, forcing);
         let digest = program.definition().digest();
         if digest != view.definition {
             scope.emit(|| Event::DefinitionChanged { definition: digest });
@@ -745,7 +745,7 @@ impl Runtime {
             }
         }
         // A crash may have come before anybody was asked about a call.
-        force::check(program, &scope, &at)?;
+        gone::check(program, &scope, &at)?;
         Ok(at)
     }
 }

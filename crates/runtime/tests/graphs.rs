@@ -3,6 +3,7 @@
 mod change;
 mod children;
 mod drain;
+mod force;
 mod inside;
 mod migrations;
 mod watched;

@@ -81,6 +81,17 @@ pub enum GraphRunError {
         /// The steps and calls.
         effects: Vec<String>,
     },
+    /// Steps or calls would be gone without that may have taken effect, and nobody said
+    /// what became of them.
+    #[error("thread `{thread}` has in doubt what no longer fits: {}", effects.join(", "))]
+    ForcedDoubt {
+        /// The thread.
+        thread: ThreadId,
+        /// The steps and calls.
+        effects: Vec<String>,
+        /// The questions of the run, with those about them that can be answered.
+        asks: Vec<Ask>,
+    },
     /// Steps or calls that must not run twice stand behind the checkpoint.
     #[error("going back in thread `{thread}` could repeat {}", effects.join(", "))]
     WouldRepeat {
@@ -144,7 +155,9 @@ impl Coded for GraphRunError {
             Self::Waits { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
             Self::Stands { .. } => Code::RunStands,
-            Self::InDoubt { .. } | Self::WouldRepeat { .. } => Code::CallInDoubt,
+            Self::InDoubt { .. } | Self::ForcedDoubt { .. } | Self::WouldRepeat { .. } => {
+                Code::CallInDoubt
+            }
         }
     }
 
@@ -165,6 +178,11 @@ impl Coded for GraphRunError {
             Self::InDoubt { .. } => {
                 Some("find out what became of it; `resume` asks, and takes the answer".into())
             }
+            Self::ForcedDoubt { .. } => Some(
+                "find out what became of it, and say `Done` or `NotDone` in the same call; of a \
+                 step that nobody asked about, bring its node back to be asked"
+                    .into(),
+            ),
             Self::WouldRepeat { .. } => Some("`rewind_and_repeat` goes back all the same".into()),
             Self::Open(_) | Self::UnknownThread { .. } => None,
         }
