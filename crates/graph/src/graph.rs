@@ -426,11 +426,11 @@ impl<S: GraphState> Graph<S> {
     ///
     /// # Errors
     /// [`Halt`] where the records cannot be read, a pending task's node is gone, or
-    /// the step that is not over has something of the state before a migration.
+    /// the step that is not over has something of the state before a migration; here,
+    /// or in a graph inside it.
     pub fn restore(&self, scope: &Scope) -> Result<Position<S>, Halt> {
         let position = self.position(scope)?;
-        self.check_fits(&position.pending)?;
-        self.check_owed(scope, &position)?;
+        self.check_going_on(scope, &position)?;
         Ok(position)
     }
 

@@ -64,6 +64,16 @@ pub trait Node<S: GraphState = State>: Send + Sync {
         Ok(())
     }
 
+    /// Says whether the graph that it runs can go on for the task of `scope`, on the
+    /// state `around` it, where it has begun.
+    ///
+    /// # Errors
+    /// [`Halt`] where it cannot.
+    fn check_inside(&self, around: &S, scope: &Scope) -> Result<(), Halt> {
+        let _ = (around, scope);
+        Ok(())
+    }
+
     /// What does its work, for who knows of which type that is.
     fn worker(&self) -> Option<&(dyn Any + Send + Sync)> {
         None

@@ -398,6 +398,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_recorded_of_migrations_is_read_as_it_is() {
+        let checkpoint = r#"{"checkpoint":8,"step":1,"source":"migration","deltas":[],"done":[],"migrations":["a","b"],"next":[{"task":"sign:7.0","node":"approve"}]}"#;
+        let read: Checkpoint = serde_json::from_str(checkpoint).unwrap();
+        assert_eq!(read.source, Source::Migration);
+        assert_eq!(read.pending.next[0].node.as_str(), "approve");
+        assert_eq!(serde_json::to_string(&read).unwrap(), checkpoint);
+        let snapshot = r#"{"checkpoint":8,"messages":2,"calls":0,"state":[["cents",{"set":7}]],"migrations":["a","b"]}"#;
+        let read: Snapshot = serde_json::from_str(snapshot).unwrap();
+        assert_eq!(read.kind().version, 2);
+        assert_eq!(serde_json::to_string(&read).unwrap(), snapshot);
+        let older = r#"{"checkpoint":8,"messages":2,"calls":0,"state":[]}"#;
+        let read: Snapshot = serde_json::from_str(older).unwrap();
+        assert_eq!(read.kind().version, 1);
+        assert_eq!(serde_json::to_string(&read).unwrap(), older);
+    }
+
+    #[test]
     fn what_is_not_there_is_not_written() {
         let text = serde_json::to_string(&empty()).unwrap();
         let bare = r#"{"checkpoint":1,"step":0,"source":"input","deltas":[],"done":[],"next":[]}"#;

@@ -75,6 +75,12 @@ impl<S: GraphState> Node<S> for Shared<S> {
         children.look_at(&self.0, scope, begin)
     }
 
+    fn check_inside(&self, around: &S, scope: &Scope) -> Result<(), Halt> {
+        self.0.check_begun(scope, || {
+            Position::on(around.adopted(self.0.channels()), scope, true)
+        })
+    }
+
     fn shares_state(&self) -> bool {
         true
     }
@@ -165,6 +171,10 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
     fn look(&self, _: &S, scope: &Scope, children: &mut Children) -> Result<(), Halt> {
         let begin = || self.graph.position(scope);
         children.look_at(&self.graph, scope, begin)
+    }
+
+    fn check_inside(&self, _: &S, scope: &Scope) -> Result<(), Halt> {
+        self.graph.check_begun(scope, || self.graph.position(scope))
     }
 
     fn stops_itself(&self) -> bool {

@@ -267,7 +267,9 @@ impl GraphRunner {
     /// # Errors
     /// [`GraphRunError::Answer`] for an answer to no pending question, which names
     /// those that are; [`GraphRunError::Stands`] if the run is over; [`Halt`]s as for
-    /// [`run`](Self::run), and if what is pending does not fit the graph.
+    /// [`run`](Self::run), and if what is pending does not fit the graph, or the state
+    /// cannot be [migrated](rustagents_graph::Migration). Nothing is written then, unless
+    /// it is a graph that a node calls that does not fit.
     pub async fn resume<S: GraphState>(
         &self,
         graph: &Graph<S>,

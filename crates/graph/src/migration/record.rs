@@ -140,10 +140,34 @@ impl<S: GraphState> Graph<S> {
         })
     }
 
-    /// Says whether nothing of the step that is not over belongs to the state before
-    /// the migrations that `at` owes.
-    pub(crate) fn check_owed(&self, scope: &Scope, at: &Position<S>) -> Result<(), Halt> {
-        Driver::new(self.compiled(), scope).check_owed(at)
+    /// Says whether a graph inside another one can go on, where it has begun; `begin`
+    /// says where it stands.
+    pub(crate) fn check_begun(
+        &self,
+        scope: &Scope,
+        begin: impl FnOnce() -> Result<Position<S>, Halt>,
+    ) -> Result<(), Halt> {
+        if !scope.commits().any(|record| record.is(kind::CHECKPOINT)) {
+            return Ok(());
+        }
+        let at = self.inside(begin()?)?;
+        self.check_going_on(scope, &at)
+    }
+
+    /// Says whether the graph, and those inside it, can go on at `at`.
+    pub(crate) fn check_going_on(&self, scope: &Scope, at: &Position<S>) -> Result<(), Halt> {
+        self.check_fits(&at.pending)?;
+        Driver::new(self.compiled(), scope).check_owed(at)?;
+        for task in at.tasks() {
+            let node = self.compiled().node(&task.node);
+            let runs_graph = node.filter(|node| node.node.graph().is_some());
+            let write = TaskWrite::key(scope.namespace(), &task.task);
+            if let Some(node) = runs_graph.filter(|_| scope.fact(&write).is_none()) {
+                let inside = scope.child(&task.task);
+                node.node.check_inside(&at.state, &inside)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -62,8 +62,8 @@ impl GraphRunner {
     ///
     /// What was dropped and settled is recorded with the attempt, and told as
     /// [`Event::Forced`]. If nothing is left to do then, the run ends as failed. Where
-    /// all fits, it is a resume like any other. What is pending in graphs inside the
-    /// graph is not looked at.
+    /// all fits, it is a resume like any other. Nothing is dropped in graphs inside the
+    /// graph: what does not fit there is refused as by a resume.
     ///
     /// A step or call that may have taken effect is no less in doubt: `answers` must
     /// say what became of it, by [`Decision::Done`](crate::Decision::Done) or

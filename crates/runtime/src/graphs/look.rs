@@ -66,7 +66,8 @@ pub struct GraphInside<S: GraphState> {
     /// Where the graphs stand that these tasks run, and those inside them: each after
     /// the one around it. At an earlier checkpoint, where they stood when the thread
     /// left it. A graph whose step is over is not here, nor one that has not begun,
-    /// nor one of which records were pruned.
+    /// nor one of which records were pruned, nor, where the thread has to be migrated
+    /// still, one on the same state.
     pub children: Vec<ChildState>,
     /// Whether there are more than
     /// [`MAX_CHILDREN`](rustagents_graph::inside::MAX_CHILDREN).

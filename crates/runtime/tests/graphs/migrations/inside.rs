@@ -96,19 +96,37 @@ async fn a_child_on_a_state_of_its_own_goes_through_its_own_migrations() {
 }
 
 #[tokio::test]
-async fn a_child_that_went_through_others_stops_the_run_and_waits_for_its_program() {
+async fn a_child_that_went_through_others_is_refused() {
     let bench = Bench::new();
     let runner = bench.runner();
     let graph = adapted(vec![], in_cents("inner"));
     runner.run(&graph, "t", Writes::new()).await.unwrap();
     let older = adapted(vec![], vec![]);
-    let error = runner
-        .resume(&older, "t", [(INNER, "yes")])
-        .await
-        .unwrap_err();
-    assert_eq!(error.code().as_str(), "RAG0817", "{error}");
-    let run = runner.resume(&graph, "t", ()).await.unwrap();
+    let resume = runner.resume(&older, "t", [(INNER, "yes")]);
+    bench.refuses("RAG0817", resume).await;
+    let inside = runner.state_inside(&older, "t", None);
+    bench.refuses("RAG0817", inside).await;
+    let failing = adapted(vec![], vec![Migration::new("bad", |_| Err("no".into()))]);
+    let resume = runner.resume(&failing, "t", [(INNER, "yes")]);
+    bench.refuses("RAG0817", resume).await;
+    let run = runner.resume(&graph, "t", [(INNER, "yes")]).await.unwrap();
     assert!(matches!(run.outcome, Outcome::Completed));
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_child_whose_migration_fails_or_whose_node_is_gone_is_refused() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let graph = adapted(vec![], vec![]);
+    runner.run(&graph, "t", Writes::new()).await.unwrap();
+    let failing = adapted(vec![], vec![Migration::new("bad", |_| Err("no".into()))]);
+    let resume = runner.resume(&failing, "t", [(INNER, "yes")]);
+    bench.refuses("RAG0818", resume).await;
+    let gone = adapted(vec![], vec![Migration::rename_node("bad", "ask", "nobody")]);
+    let resume = runner.resume(&gone, "t", [(INNER, "yes")]);
+    bench.refuses("RAG0409", resume).await;
+    runner.resume(&graph, "t", [(INNER, "yes")]).await.unwrap();
     bench.is_whole().await;
 }
 
@@ -199,12 +217,11 @@ async fn a_child_on_the_same_state_with_migrations_of_its_own_has_to_end_first()
     let graph = around(vec![], |graph| {
         graph.subgraph("sub", child(in_cents("inner")))
     });
-    let error = runner
-        .resume(&graph, "t", [(INNER, "yes")])
-        .await
-        .unwrap_err();
-    assert_eq!(error.code().as_str(), "RAG0409", "{error}");
-    let run = runner.resume(&shared(vec![]), "t", ()).await.unwrap();
+    let resume = runner.resume(&graph, "t", [(INNER, "yes")]);
+    bench.refuses("RAG0409", resume).await;
+    let of_before = shared(vec![]);
+    let resume = runner.resume(&of_before, "t", [(INNER, "yes")]);
+    let run = resume.await.unwrap();
     assert!(matches!(run.outcome, Outcome::Completed));
     bench.is_whole().await;
 }

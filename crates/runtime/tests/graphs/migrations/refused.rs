@@ -175,6 +175,22 @@ async fn a_result_that_is_not_what_the_channel_takes_is_named() {
     .await;
 }
 
+#[tokio::test]
+async fn a_state_that_is_too_large_for_a_batch_is_not_migrated() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    bench.sell(7).await;
+    for _ in 0..3 {
+        let edit = Edit::new(Old::update().log("x".repeat(3 << 20)));
+        runner.update(&old(), "t", [edit]).await.unwrap();
+    }
+    let resume = runner.resume(&new(), "t", [(ASKED, "yes")]).await;
+    assert_eq!(resume.unwrap_err().code().as_str(), "RAG0309");
+    let run = runner.resume(&old(), "t", [(ASKED, "yes")]).await.unwrap();
+    assert_eq!(run.state.log.len(), 5);
+    bench.is_whole().await;
+}
+
 #[test]
 fn two_migrations_of_one_name_are_a_fault_of_the_graph() {
     let graph = GraphBuilder::<Old>::typed("g")
