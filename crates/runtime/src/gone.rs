@@ -82,6 +82,7 @@ impl Forcing {
             let is_dropped = |task: &Task| gone.dropped.contains_key(&task.task);
             at = graph.drop_tasks(scope, at, is_dropped, &mut write)?;
         }
+        graph.check_going_on(scope, &at)?;
         let ends = gone.drops() && at.pending.next.is_empty();
         if ends {
             let spent = ledger::spent(view.log(), &view.run)?;

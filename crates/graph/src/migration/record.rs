@@ -155,7 +155,10 @@ impl<S: GraphState> Graph<S> {
     }
 
     /// Says whether the graph, and those inside it, can go on at `at`.
-    pub(crate) fn check_going_on(&self, scope: &Scope, at: &Position<S>) -> Result<(), Halt> {
+    ///
+    /// # Errors
+    /// [`Halt`] as for [`restore`](Self::restore).
+    pub fn check_going_on(&self, scope: &Scope, at: &Position<S>) -> Result<(), Halt> {
         self.check_fits(&at.pending)?;
         Driver::new(self.compiled(), scope).check_owed(at)?;
         for task in at.tasks() {

@@ -240,6 +240,48 @@ async fn migrations_and_force_go_together() {
     bench.is_whole().await;
 }
 
+#[tokio::test]
+async fn a_node_that_is_gone_in_a_graph_inside_is_refused_all_the_same() {
+    let bench = Bench::new();
+    let runner = bench.runner();
+    let around = |inner: &'static str, names: &[&'static str]| {
+        let child = GraphBuilder::<Desk>::typed("child")
+            .function(inner, asking(inner))
+            .start([inner])
+            .finish(inner)
+            .compile()
+            .unwrap();
+        let back = |child: &Desk| Desk::update().extend_notes(child.notes.clone());
+        let mut graph = GraphBuilder::<Desk>::typed("around");
+        for name in names {
+            graph = graph
+                .function(name, asking(name))
+                .finish(name)
+                .start([name]);
+        }
+        let graph = graph.adapted("sub", child, |_, _| Desk::update(), back);
+        graph.start(["sub"]).finish("sub").compile().unwrap()
+    };
+    let graph = around("inner", &["left"]);
+    let run = runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let ask = run
+        .asks()
+        .iter()
+        .find(|ask| ask.id.as_str().starts_with("sub"));
+    let ask = ask.unwrap().id.clone();
+    let gone = around("other", &[]);
+    let resume = runner.resume_forced(&gone, "t", [(ask.clone(), "b")]);
+    let error = bench.refuses("RAG0409", resume).await;
+    assert!(error.to_string().contains("`inner`"), "{error}");
+    let less = around("inner", &[]);
+    let run = runner
+        .resume_forced(&less, "t", [(ask, "b")])
+        .await
+        .unwrap();
+    assert_eq!(run.state.notes, ["inner: b"]);
+    bench.is_whole().await;
+}
+
 /// Charges, and nobody knows what came of it, beside one who asks.
 fn till(has_till: bool) -> Graph<Desk> {
     let graph = GraphBuilder::<Desk>::typed("till").function("right", asking("right"));
