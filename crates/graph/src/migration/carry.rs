@@ -101,6 +101,16 @@ impl Carried {
         Ok(())
     }
 
+    /// What records keep of a channel, if it is declared or was recorded.
+    fn kept(&self, name: &str, spec: Option<&ChannelSpec>, value: &Value) -> Option<Kept> {
+        if let Some(spec) = spec {
+            return Some(Kept::declared(spec.reducer));
+        }
+        let kept = self.kept.get(name)?;
+        let was_list = *kept == Kept::Items && !value.is_array();
+        Some(if was_list { Kept::Value } else { *kept })
+    }
+
     /// Puts what is in a channel into `position`, a piece of the state as it is now.
     fn put<S: GraphState>(
         &self,
@@ -115,11 +125,8 @@ impl Carried {
             None => Halt::from(misfit(name, reason)),
         };
         let spec = specs.iter().find(|spec| spec.name == name);
-        let kept = match (spec, self.kept.get(name)) {
-            (Some(spec), _) => Kept::declared(spec.reducer),
-            (None, Some(Kept::Items)) if !value.is_array() => Kept::Value,
-            (None, Some(kept)) => *kept,
-            (None, None) => return Err(refused("the graph does not declare it".into())),
+        let Some(kept) = self.kept(name, spec, &value) else {
+            return Err(refused("the graph does not declare it".into()));
         };
         if let Some(spec) = spec
             && changed.is_some()

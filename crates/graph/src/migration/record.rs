@@ -235,45 +235,61 @@ impl<S: GraphState> Driver<'_, S> {
         task: &Task,
         owed: &[&Migration],
     ) -> Result<(), Halt> {
-        let refused = |migration: &Migration, reason: String| {
-            Halt::from(MigrationRefused::Pending {
-                migration: migration.name.clone(),
-                task: task.task.clone(),
-                reason,
-            })
-        };
         let key = TaskWrite::key(self.scope.namespace(), &task.task);
-        let Some(record) = self.scope.fact(&key) else {
-            let mut about = owed.iter().filter(|migration| migration.touches_any());
-            return match about.next() {
-                Some(migration) if node.node.shares_state() && self.has_begun_in(task) => {
-                    let reason = "runs a graph on the same state, which has begun";
-                    Err(refused(migration, reason.into()))
-                }
-                _ => Ok(()),
-            };
-        };
-        let write: TaskWrite = record.decode(kind::TASK_WRITE)?;
-        for (channel, _) in &write.writes {
-            let mut about = owed.iter().filter(|migration| migration.touches(channel));
-            if let Some(migration) = about.next() {
-                let reason = format!("is done, and writes channel `{channel}`, which it changes");
-                return Err(refused(migration, reason));
-            }
-        }
-        let renaming = owed.iter().find(|migration| migration.node.is_some());
-        match (renaming, node.check_way(&write)) {
-            (Some(migration), Err(error)) => Err(refused(
-                migration,
-                format!("is done, and goes on so: {error}"),
-            )),
-            _ => Ok(()),
+        match self.scope.fact(&key) {
+            Some(record) => check_write(node, task, &record.decode(kind::TASK_WRITE)?, owed),
+            None => self.check_begun_in(node, task, owed),
         }
     }
 
-    /// Whether a graph began inside `task`.
-    fn has_begun_in(&self, task: &Task) -> bool {
+    /// Refuses a graph on the same state that has begun inside `task`, which is not done.
+    fn check_begun_in(
+        &self,
+        node: &CompiledNode<S>,
+        task: &Task,
+        owed: &[&Migration],
+    ) -> Result<(), Halt> {
+        let mut about = owed.iter().filter(|migration| migration.touches_any());
         let inside = self.scope.child(&task.task);
-        inside.commits().any(|record| record.is(kind::CHECKPOINT))
+        let has_begun = || inside.commits().any(|record| record.is(kind::CHECKPOINT));
+        match about.next() {
+            Some(migration) if node.node.shares_state() && has_begun() => {
+                let reason = "runs a graph on the same state, which has begun";
+                Err(waits(migration, task, reason.into()))
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+/// Refuses the write of a task that is done, where it belongs to the state of before.
+fn check_write<S: GraphState>(
+    node: &CompiledNode<S>,
+    task: &Task,
+    write: &TaskWrite,
+    owed: &[&Migration],
+) -> Result<(), Halt> {
+    for (channel, _) in &write.writes {
+        let mut about = owed.iter().filter(|migration| migration.touches(channel));
+        if let Some(migration) = about.next() {
+            let reason = format!("is done, and writes channel `{channel}`, which it changes");
+            return Err(waits(migration, task, reason));
+        }
+    }
+    let renaming = owed.iter().find(|migration| migration.node.is_some());
+    match (renaming, node.check_way(write)) {
+        (Some(migration), Err(error)) => {
+            let reason = format!("is done, and goes on so: {error}");
+            Err(waits(migration, task, reason))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn waits(migration: &Migration, task: &Task, reason: String) -> Halt {
+    Halt::from(MigrationRefused::Pending {
+        migration: migration.name.clone(),
+        task: task.task.clone(),
+        reason,
+    })
 }
