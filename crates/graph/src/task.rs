@@ -66,7 +66,8 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
         }
     }
 
-    /// Ends the node where it is, and waits for its steps in flight.
+    /// Ends the node where it is, and the graphs that it runs, and waits for its steps
+    /// in flight.
     pub(crate) async fn cut(&mut self) {
         self.is_cut = true;
         self.await;
@@ -111,6 +112,9 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
             };
             if self.stops || self.is_cut || self.ended.is_some() {
                 running.cancel_spawned();
+            }
+            if self.is_cut && running.cut_graphs() {
+                self.context.note_cut_graph();
             }
             running.poll(&self.context, cx);
             standing = self.context.standing();

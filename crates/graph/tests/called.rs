@@ -1,11 +1,18 @@
 //! Graphs that a node's function runs in the middle.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::{FutureExt, future::join};
 use rustagents_core::{code::Code, event::Event};
 use rustagents_graph::{
-    Graph, GraphBuilder, NodeOutput, Outcome, Reducer, State, TaskContext, Update, Writes, node_fn,
+    Graph, GraphBuilder, NodeOutput, NodeSpec, Outcome, Reducer, RetryPolicy, State, TaskContext,
+    Timeout, Update, Writes, node_fn,
 };
 use rustagents_store::{
     MemoryJournal,
@@ -260,4 +267,58 @@ async fn graphs_lie_in_each_other_only_so_deep() {
     let failure = failure(&end);
     let expected = format!("caller {}: ", Code::RecursionLimit);
     assert!(failure.starts_with(&expected), "{failure}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_graph_is_cut_with_its_node_and_not_tried_again_in_this_attempt() {
+    let (calls, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (counts, drops) = (Arc::clone(&calls), Arc::clone(&dropped));
+    let endless = GraphBuilder::new("endless")
+        .function("wait", move |_, _| {
+            counts.fetch_add(1, Ordering::SeqCst);
+            let dropped = CountsDrops(Arc::clone(&drops));
+            async move {
+                let _dropped = dropped;
+                std::future::pending().await
+            }
+        })
+        .start(["wait"])
+        .finish("wait")
+        .compile()
+        .unwrap();
+    let node = node_fn(move |_, context: TaskContext| {
+        let endless = endless.clone();
+        async move {
+            context.run_graph("inner", &endless, Writes::new()).await?;
+            Ok(NodeOutput::new())
+        }
+    });
+    let spec = NodeSpec::new()
+        .timeout(Timeout::run(Duration::from_secs(3)))
+        .retry(RetryPolicy::new());
+    let graph = GraphBuilder::new("g")
+        .channel("seen", Reducer::Append)
+        .node("a", node)
+        .spec("a", spec)
+        .start(["a"])
+        .finish("a")
+        .compile()
+        .unwrap();
+    let began = tokio::time::Instant::now();
+    let end = Bench::new().attempt(&graph).await.unwrap();
+    let failure = failure(&end);
+    let expected = format!("a {}: the node took more", Code::NodeTimeout);
+    assert!(failure.starts_with(&expected), "{failure}");
+    assert_eq!(began.elapsed(), Duration::from_secs(3));
+    let counts = (calls.load(Ordering::SeqCst), dropped.load(Ordering::SeqCst));
+    assert_eq!(counts, (1, 1));
+}
+
+/// Counts when it goes.
+struct CountsDrops(Arc<AtomicUsize>);
+
+impl Drop for CountsDrops {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
 }

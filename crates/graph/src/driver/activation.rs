@@ -141,15 +141,13 @@ impl<S: GraphState> Driver<'_, S> {
         loop {
             number += 1;
             let scope = renewed.as_ref().unwrap_or(self.scope);
-            let ended = self.attempt(at, node, (task, number), scope).await;
+            let context = TaskContext::new(scope, task, number);
+            let ended = self.attempt(at, node, &context).await;
             let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
                 return Tried::own(ended);
             };
-            let retry = node
-                .spec
-                .retry
-                .as_ref()
-                .filter(|_| may_retry(node, &failure));
+            let retry = node.spec.retry.as_ref();
+            let retry = retry.filter(|_| may_retry(node, &context, &failure));
             let Some(retry) = retry.filter(|retry| retry.goes_on(number, &failure)) else {
                 return Tried {
                     end: self.given_up(&node.spec, task, number, failure),
@@ -223,15 +221,13 @@ impl<S: GraphState> Driver<'_, S> {
         &self,
         at: &Position<S>,
         node: &CompiledNode<S>,
-        (task, number): (&Task, u32),
-        scope: &Scope,
+        context: &TaskContext,
     ) -> TaskEnd<S> {
-        let context = TaskContext::new(scope, task, number);
         let mut run = TaskFuture::new(&*node.node, Arc::clone(&at.state), context.clone());
         let Some(timeout) = node.spec.timeout else {
             return run.await;
         };
-        let failure = match select(&mut run, Box::pin(self.too_long(timeout, &context))).await {
+        let failure = match select(&mut run, Box::pin(self.too_long(timeout, context))).await {
             Either::Left((ended, _)) => return ended,
             Either::Right((failure, _)) => failure,
         };
@@ -371,8 +367,13 @@ fn keepable_here<S: GraphState>(
 
 /// Whether there may be another try in this attempt. Where a time-out cut a chain of
 /// its own, there may not: what was on its way there may still arrive.
-fn may_retry<S: GraphState>(node: &CompiledNode<S>, failure: &NodeFailure) -> bool {
-    failure.code != Code::NodeTimeout || !node.node.stops_itself()
+fn may_retry<S: GraphState>(
+    node: &CompiledNode<S>,
+    context: &TaskContext,
+    failure: &NodeFailure,
+) -> bool {
+    let cuts = node.node.stops_itself() || context.has_cut_graph();
+    failure.code != Code::NodeTimeout || !cuts
 }
 
 /// The same for the same try of the same task.

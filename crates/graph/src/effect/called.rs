@@ -46,7 +46,8 @@ impl TaskContext {
     ///
     /// Cancellation: dropping the call does not stop the graph, which ends before
     /// the task does. If the task asks meanwhile, it goes on up to its own end or
-    /// questions.
+    /// questions. If the node takes too long, the graph is dropped where it is, as one
+    /// that is a node is; there is no other try then.
     ///
     /// # Errors
     /// [`NodeError::Failed`] where the graph fails, with its code; where it reaches
@@ -85,7 +86,7 @@ impl TaskContext {
             }
             context.land(&own);
         };
-        self.begin(&name, run.boxed());
+        self.begin_graph(&name, run.boxed());
         match told.await {
             Ok(ended) => ended,
             Err(_) => pending().await,

@@ -24,6 +24,8 @@ pub(crate) struct Work {
     began: Began,
     /// Why the task cannot go on.
     halt: Option<Halt>,
+    /// A graph of its own was dropped in the middle.
+    cut_graph: bool,
 }
 
 /// The steps of one name.
@@ -37,7 +39,14 @@ struct Numbered {
 #[derive(Default)]
 pub(crate) struct Began {
     steps: Vec<BoxFuture<'static, ()>>,
+    graphs: Vec<BoxFuture<'static, ()>>,
     spawned: Vec<BoxFuture<'static, ()>>,
+}
+
+impl Began {
+    fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.graphs.is_empty() && self.spawned.is_empty()
+    }
 }
 
 /// What a task waits for.
@@ -121,6 +130,26 @@ impl TaskContext {
         });
     }
 
+    /// Hands a graph over, to be polled to its end unless its node takes too long.
+    pub(super) fn begin_graph(&self, name: &StepName, graph: BoxFuture<'static, ()>) {
+        self.work(|work| {
+            work.fly(name, true);
+            work.began.graphs.push(graph);
+        });
+    }
+
+    /// Notes that a graph was dropped in the middle.
+    pub(crate) fn note_cut_graph(&self) {
+        self.work(|work| work.cut_graph = true);
+    }
+
+    /// Whether a graph was dropped in the middle: what was on its way to its chain may
+    /// still arrive.
+    pub(crate) fn has_cut_graph(&self) -> bool {
+        let held = self.held();
+        held.work.as_ref().is_some_and(|work| work.cut_graph)
+    }
+
     /// Notes that a step ended, and is recorded if it will ever be.
     pub(super) fn land(&self, name: &StepName) {
         self.heartbeat();
@@ -166,10 +195,10 @@ impl TaskContext {
                 began: None,
             };
         };
-        let none = work.began.steps.is_empty() && work.began.spawned.is_empty();
+        let began = !work.began.is_empty();
         Standing {
             stops: asks || work.halt.is_some(),
-            began: (!none).then(|| std::mem::take(&mut work.began)),
+            began: began.then(|| std::mem::take(&mut work.began)),
         }
     }
 
@@ -190,18 +219,29 @@ impl TaskContext {
 #[derive(Default)]
 pub(crate) struct Running {
     steps: FuturesUnordered<BoxFuture<'static, ()>>,
+    graphs: FuturesUnordered<BoxFuture<'static, ()>>,
     spawned: FuturesUnordered<BoxFuture<'static, ()>>,
 }
 
 impl Running {
     pub(crate) fn extend(&mut self, began: Began) {
         self.steps.extend(began.steps);
+        self.graphs.extend(began.graphs);
         self.spawned.extend(began.spawned);
     }
 
-    /// Whether steps are in flight.
+    /// Whether steps or graphs are in flight.
     pub(crate) fn has_steps(&self) -> bool {
-        !self.steps.is_empty()
+        !self.steps.is_empty() || !self.graphs.is_empty()
+    }
+
+    /// Drops the graphs, and says whether there were any.
+    pub(crate) fn cut_graphs(&mut self) -> bool {
+        let cuts = !self.graphs.is_empty();
+        if cuts {
+            self.graphs = FuturesUnordered::new();
+        }
+        cuts
     }
 
     /// Drops what was spawned.
@@ -211,9 +251,10 @@ impl Running {
         }
     }
 
-    /// Polls the steps, and what was spawned as a part of its node.
+    /// Polls steps and graphs, and what was spawned as a part of its node.
     pub(crate) fn poll(&mut self, context: &TaskContext, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(())) = self.steps.poll_next_unpin(cx) {}
+        while let Poll::Ready(Some(())) = self.graphs.poll_next_unpin(cx) {}
         context.inside(|| while let Poll::Ready(Some(())) = self.spawned.poll_next_unpin(cx) {});
     }
 }
