@@ -242,6 +242,67 @@ fn a_closed_terminal_loses_nothing() {
 }
 
 #[test]
+fn an_answer_is_recorded_before_the_next_question_is_answered() {
+    let leave: [fn(&mut Terminal); 4] = [
+        |terminal| terminal.signal(Signal::KILL),
+        |terminal| terminal.signal(Signal::TERM),
+        |terminal| terminal.keys(CTRL_D),
+        |terminal| terminal.keys(CTRL_C),
+    ];
+    for leave in leave {
+        let desk = Desk::new();
+        let mut terminal = Terminal::chat(&desk);
+        terminal.say(REFUND);
+        let refund = |terminal: &mut Terminal| {
+            terminal.asked(&format!("\"order\":\"A-1042\"}}\n{QUESTION}"));
+        };
+        let claim = |terminal: &mut Terminal| {
+            terminal.asked(&format!("{{\"order\":\"A-1042\"}}\n{QUESTION}"));
+        };
+        refund(&mut terminal);
+        terminal.say("yes");
+        claim(&mut terminal);
+        leave(&mut terminal);
+        terminal.end();
+        let left = desk.rag(&["threads", "show", "demo", "--json"]);
+        assert_eq!(left.interrupts().len(), 1, "{left:?}");
+        assert_eq!(left.interrupts()[0]["tool"], "open_claim");
+
+        // What was answered is done, and only the other question is asked again.
+        let arguments = ["chat", ".", "--thread", "demo"];
+        let mut terminal = Terminal::start(desk.path(), &arguments, &[]);
+        claim(&mut terminal);
+        assert_eq!(desk.order("A-1042", "status").as_deref(), Some("refunded"));
+        assert_eq!(count(&terminal.shown(), QUESTION), 1);
+        terminal.say("yes");
+        terminal.see("A claim with the carrier is open.");
+        terminal.asked("\n>");
+        terminal.keys(CTRL_D);
+        assert_eq!(terminal.end(), 0, "{}", terminal.shown());
+        assert_eq!(desk.order("A-1042", "claim").as_deref(), Some("open"));
+    }
+}
+
+#[test]
+fn who_leaves_between_two_questions_is_told_of_the_open_one_alone() {
+    let desk = Desk::new();
+    let mut terminal = Terminal::chat(&desk);
+    terminal.say(REFUND);
+    terminal.asked(QUESTION);
+    terminal.say("yes");
+    terminal.asked(&format!("{{\"order\":\"A-1042\"}}\n{QUESTION}"));
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.end(), 3, "{}", terminal.shown());
+    let shown = terminal.shown();
+    assert!(shown.contains("waits for 1 answer"), "{shown}");
+    assert_eq!(count(&shown, "--approve"), 1, "{shown}");
+    let waiting = desk.resume(&[]);
+    assert_eq!(waiting.status, Some(3), "{waiting:?}");
+    assert_eq!(desk.order("A-1042", "status").as_deref(), Some("refunded"));
+    assert_eq!(desk.resume(&approvals(&waiting)).status, Some(0));
+}
+
+#[test]
 fn a_conversation_with_a_server_goes_on_after_its_terminal_is_closed() {
     let desk = Desk::new();
     let look = || asked("lookup_order", r#"{"order":"A-1042"}"#);

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, process::ExitCode};
 
-use rustagents_core::{Code, ids::ThreadId, recorder::Durability};
+use rustagents_core::{Code, ask::Ask, ids::ThreadId, recorder::Durability};
 use rustagents_runtime::{
     Decision, Report, Resume, Retry, RunError, Runtime, Start, Status, ThreadView, Watch,
     threads::Rewind, view::Phase,
@@ -233,7 +233,7 @@ impl Talk<'_> {
         if rewound.next.is_empty() {
             return Ok(None);
         }
-        self.resume(thread, Vec::new()).await.map(Some)
+        self.resume(thread).await.map(Some)
     }
 
     /// Goes on where the thread was left.
@@ -252,7 +252,7 @@ impl Talk<'_> {
             }
             _ if view.waits() => self.settle(report, None).await,
             _ => {
-                let (report, said) = self.resume(&view.thread, Vec::new()).await?;
+                let (report, said) = self.resume(&view.thread).await?;
                 self.settle(report, said).await
             }
         }
@@ -261,11 +261,10 @@ impl Talk<'_> {
     /// Shows what a run came to, and answers what it asks until it ends.
     async fn settle(&self, mut report: Report, mut said: Option<String>) -> Result<Next, Failure> {
         while report.status == Status::Suspended && !report.asks.is_empty() {
-            let decisions = match self.decide(&report).await? {
-                Ok(decisions) => decisions,
-                Err(code) => return Ok(Next::Leave(code)),
-            };
-            (report, said) = self.resume(&report.thread, decisions).await?;
+            if let Some(code) = self.decide(&report).await? {
+                return Ok(Next::Leave(code));
+            }
+            (report, said) = self.resume(&report.thread).await?;
         }
         if report.is_closed {
             if let Some(answer) = report.output.as_ref().filter(|o| said.as_ref() != Some(*o)) {
@@ -278,43 +277,54 @@ impl Talk<'_> {
         finish(&report, self.output, &self.signals).map(Next::Leave)
     }
 
-    /// Asks the person everything that the run waits for.
-    async fn decide(&self, report: &Report) -> Result<Result<Vec<Decision>, ExitCode>, Failure> {
-        let mut decisions = Vec::new();
-        for ask in &report.asks {
-            self.output.question(ask);
-            let choices = reply::choices(ask);
-            // What was typed before the question was there is no answer to it.
-            self.prompt.forget_typed();
-            loop {
-                match self.ask(&choices).await? {
-                    Ok(typed) => {
-                        if let Some(decision) = reply::decision(ask, &typed) {
-                            decisions.push(decision);
-                            break;
-                        }
-                    }
-                    Err(code) => {
-                        // What was not answered can be answered by `rag resume`.
-                        self.output.told_of(report);
-                        let waits = code == ExitCode::SUCCESS;
-                        return Ok(Err(if waits { ExitCode::from(3) } else { code }));
-                    }
+    /// Asks the person everything that the run waits for. Each answer is recorded as
+    /// soon as it is given, so that none is lost with those that are still to come.
+    /// Says the exit status if the person leaves before all is answered.
+    async fn decide(&self, report: &Report) -> Result<Option<ExitCode>, Failure> {
+        for (answered, ask) in report.asks.iter().enumerate() {
+            match self.decision(ask).await? {
+                Ok(decision) => {
+                    self.runtime.answer(&report.thread, &[decision]).await?;
+                }
+                Err(code) => {
+                    // What was not answered can be answered by `rag resume`.
+                    let open = report.asks.iter().skip(answered).cloned().collect();
+                    self.output.told_of(&Report {
+                        asks: open,
+                        ..report.clone()
+                    });
+                    let waits = code == ExitCode::SUCCESS;
+                    return Ok(Some(if waits { ExitCode::from(3) } else { code }));
                 }
             }
         }
-        Ok(Ok(decisions))
+        Ok(None)
     }
 
-    async fn resume(
-        &self,
-        thread: &ThreadId,
-        decisions: Vec<Decision>,
-    ) -> Result<Driven, RunError> {
+    /// Asks until there is an answer, or the person leaves.
+    async fn decision(&self, ask: &Ask) -> Result<Result<Decision, ExitCode>, Failure> {
+        self.output.question(ask);
+        let choices = reply::choices(ask);
+        // What was typed before the question was there is no answer to it.
+        self.prompt.forget_typed();
+        loop {
+            match self.ask(&choices).await? {
+                Ok(typed) => {
+                    if let Some(decision) = reply::decision(ask, &typed) {
+                        return Ok(Ok(decision));
+                    }
+                }
+                Err(code) => return Ok(Err(code)),
+            }
+        }
+    }
+
+    /// Goes on with what is recorded.
+    async fn resume(&self, thread: &ThreadId) -> Result<Driven, RunError> {
         let screen = self.screen();
         let request = Resume {
             thread: thread.clone(),
-            decisions,
+            decisions: Vec::new(),
         };
         let watch = self.watch(&screen);
         let report = self
