@@ -76,7 +76,11 @@ fn driven(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCod
 }
 
 fn finish(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCode, Failure> {
-    output.report(report)?;
+    match output.report(report) {
+        // The terminal is gone, and what is said with it.
+        Err(failure) if failure.code == Code::OutputFailed && signals.is_hung_up() => {}
+        told => told?,
+    }
     Ok(ExitCode::from(match report.status {
         Status::Completed => 0,
         Status::Suspended => 3,

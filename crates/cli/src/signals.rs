@@ -1,5 +1,6 @@
-//! Ctrl-C stops now, SIGTERM at the next boundary, for which a call that changes
-//! nothing holds nobody up; a second one does not wait.
+//! Ctrl-C stops now, SIGTERM and the end of the terminal (SIGHUP) at the next boundary,
+//! for which a call that changes nothing holds nobody up; a second Ctrl-C or SIGTERM
+//! does not wait.
 
 use std::sync::{
     Arc,
@@ -7,7 +8,7 @@ use std::sync::{
 };
 
 use rustagents_core::CancellationToken;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::Failure;
 
@@ -16,6 +17,9 @@ const INTERRUPTED: u8 = 130;
 
 /// The exit status after SIGTERM.
 const TERMINATED: u8 = 143;
+
+/// The exit status after the terminal was closed.
+pub(crate) const HUNG_UP: u8 = 129;
 
 /// What the process was told.
 #[derive(Clone, Debug, Default)]
@@ -33,12 +37,18 @@ impl Signals {
             signal(SignalKind::interrupt()).map_err(|error| Failure::internal(&error))?;
         let mut terminate =
             signal(SignalKind::terminate()).map_err(|error| Failure::internal(&error))?;
+        let mut hang_up = if is_ignored() {
+            None
+        } else {
+            Some(signal(SignalKind::hangup()).map_err(|error| Failure::internal(&error))?)
+        };
         let told = signals.clone();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
                     Some(()) = interrupt.recv() => told.stop(INTERRUPTED, &told.cancel),
                     Some(()) = terminate.recv() => told.stop(TERMINATED, &told.drain),
+                    Some(()) = closing(&mut hang_up) => told.hang_up(),
                     else => return,
                 }
             }
@@ -53,6 +63,24 @@ impl Signals {
         token.cancel();
     }
 
+    /// A shell and the system may both tell of the same closed terminal, so that a
+    /// second time says nothing new.
+    fn hang_up(&self) {
+        let told = (Ordering::SeqCst, Ordering::SeqCst);
+        if self
+            .status
+            .compare_exchange(0, HUNG_UP, told.0, told.1)
+            .is_ok()
+        {
+            self.drain.cancel();
+        }
+    }
+
+    /// Whether the terminal was closed, so that nobody sees what is said.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.status.load(Ordering::SeqCst) == HUNG_UP
+    }
+
     /// The exit status of a run that was stopped.
     pub(crate) fn status(&self) -> u8 {
         match self.status.load(Ordering::SeqCst) {
@@ -65,4 +93,21 @@ impl Signals {
 #[expect(clippy::exit, reason = "a second signal asks for exactly this")]
 fn leave(status: u8) {
     std::process::exit(status.into());
+}
+
+/// Never, where nobody listens.
+async fn closing(hang_up: &mut Option<Signal>) -> Option<()> {
+    match hang_up {
+        Some(hang_up) => hang_up.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether who started the process had it ignore SIGHUP, as `nohup` does: it outlives
+/// its terminal then. Only Linux says so.
+fn is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & 1 == 1)
 }

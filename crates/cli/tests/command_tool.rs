@@ -248,6 +248,45 @@ fn ctrl_c_ends_the_program_and_the_thread_can_be_resumed() {
 }
 
 #[test]
+fn a_closed_terminal_ends_the_program_and_the_thread_can_be_resumed() {
+    let desk = desk(
+        &format!("{LONG}\neffect = \"repeatable\"\ntimeout = \"10m\""),
+        "x",
+    );
+    let (run, processes) = inside_the_program(&desk);
+    // A shell and the system both tell of it, one after the other.
+    signal(&run, Signal::HUP);
+    signal(&run, Signal::HUP);
+    let said = Said::of(run.wait_with_output().unwrap());
+    assert_eq!(said.status, Some(129), "{said:?}");
+    assert!(!processes.iter().any(runs), "{said:?}");
+    let listed = desk.rag(&["threads"]);
+    assert!(listed.stdout.starts_with("demo  unfinished"), "{listed:?}");
+}
+
+#[test]
+fn who_is_told_to_outlive_the_terminal_does() {
+    let tool =
+        r#"command = ["sh", "-c", "echo $$ >> began; until test -e go; do sleep 0.05; done"]"#;
+    let desk = desk(tool, "x");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    shell.arg(env!("CARGO_BIN_EXE_rag")).args(RUN);
+    shell.current_dir(desk.path());
+    shell.stdout(std::process::Stdio::piped());
+    let run = shell.spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !desk.path().join("began").exists() {
+        assert!(Instant::now() < deadline, "the program never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&run, Signal::HUP);
+    desk.write("go", "");
+    let said = Said::of(run.wait_with_output().unwrap());
+    assert_eq!(said.status, Some(0), "{said:?}");
+}
+
+#[test]
 fn a_time_out_ends_the_program_and_asks_a_person() {
     let desk = desk(&format!("{LONG}\ntimeout = \"200ms\""), "x");
     let said = desk.rag(RUN);

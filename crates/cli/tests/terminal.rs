@@ -122,7 +122,7 @@ impl Terminal {
     /// What happens when the terminal is closed.
     fn hang_up(&mut self) {
         self.signal(Signal::HUP);
-        self.child.wait().unwrap();
+        assert_eq!(self.end(), 129, "{}", self.shown());
     }
 
     fn signal(&self, signal: Signal) {
@@ -243,7 +243,8 @@ fn a_closed_terminal_loses_nothing() {
 
 #[test]
 fn an_answer_is_recorded_before_the_next_question_is_answered() {
-    let leave: [fn(&mut Terminal); 4] = [
+    let leave: [fn(&mut Terminal); 5] = [
+        |terminal| terminal.signal(Signal::HUP),
         |terminal| terminal.signal(Signal::KILL),
         |terminal| terminal.signal(Signal::TERM),
         |terminal| terminal.keys(CTRL_D),
@@ -374,7 +375,7 @@ fn ctrl_c_in_a_run_stops_it_and_it_can_go_on() {
 
 #[test]
 fn a_signal_at_the_prompt_ends_the_conversation() {
-    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let desk = Desk::new();
         let mut terminal = Terminal::chat(&desk);
         terminal.signal(signal);

@@ -17,6 +17,8 @@ pub(crate) enum Typed {
     End,
     /// Ctrl-C.
     Interrupted,
+    /// The terminal was closed.
+    Gone,
 }
 
 type Request = (String, oneshot::Sender<Result<Typed, String>>);
@@ -57,6 +59,11 @@ impl Prompt {
         }
     }
 
+    /// Whether there was a terminal and is none any more.
+    fn is_closed(&self) -> bool {
+        self.terminal.is_some() && tcgetattr(std::io::stdin()).is_err()
+    }
+
     /// Asks for one line.
     ///
     /// Cancellation: the line that is being typed is lost.
@@ -67,7 +74,11 @@ impl Prompt {
             .send((prompt.to_owned(), reply))
             .map_err(|_| gone())?;
         let typed = typed.await.map_err(|_| gone())?;
-        typed.map_err(|reason| Failure::internal(&reason))
+        match typed {
+            // What is read of a closed terminal looks like Ctrl-D, or fails.
+            Ok(Typed::End) | Err(_) if self.is_closed() => Ok(Typed::Gone),
+            typed => typed.map_err(|reason| Failure::internal(&reason)),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     failure::Failure,
     output::{self, Output},
     plan::{Plan, Ready, text},
-    signals::Signals,
+    signals::{HUNG_UP, Signals},
     store::Address,
     tools::Care,
 };
@@ -66,7 +66,13 @@ pub(crate) async fn chat(arguments: &Chat, output: &Output) -> Result<ExitCode, 
     if let Some(thread) = thread {
         output.note(&format!("go on with `{}`", go_on(arguments, &thread)));
     }
-    left
+    match left {
+        // Nobody is there any more to whom the answer could be said.
+        Err(failure) if failure.code == Code::OutputFailed && talk.signals.is_hung_up() => {
+            Ok(ExitCode::from(HUNG_UP))
+        }
+        left => left,
+    }
 }
 
 /// The command that goes on with the conversation.
@@ -352,6 +358,7 @@ impl Talk<'_> {
                 Typed::Line(line) => Ok(line),
                 Typed::End => Err(ExitCode::SUCCESS),
                 Typed::Interrupted => Err(ExitCode::from(INTERRUPTED)),
+                Typed::Gone => Err(ExitCode::from(HUNG_UP)),
             }),
             () = told => Ok(Err(ExitCode::from(self.signals.status()))),
         }
