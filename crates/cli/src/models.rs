@@ -80,7 +80,8 @@ pub(crate) fn openai(config: OpenAiConfig) -> Result<OpenAiModel, Failure> {
     OpenAiModel::new(config).map_err(|error| Failure::of(&error))
 }
 
-/// The key that the environment holds. It goes to the provider and nowhere else.
+/// The key that the environment holds. It goes to the model's server, whichever the
+/// configuration names, and nowhere else.
 fn key() -> Result<Option<Secret>, Failure> {
     Ok(environment(KEY)?.map(Secret::new))
 }

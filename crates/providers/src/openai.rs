@@ -5,6 +5,7 @@ mod calls;
 mod client;
 mod config;
 mod dialect;
+mod echo;
 mod encode;
 mod failure;
 mod fold;
@@ -80,7 +81,7 @@ impl OpenAiModel {
     async fn ask(&self, request: ModelRequest<'_>) -> Result<Answer, Failure> {
         let body = encode::request(&self.model, self.dialect, request)?;
         let response = self.client.post(body, self.key.as_ref()).await?;
-        Answer::new(response, self.client.bounds())
+        Answer::new(response, self.client.bounds(), self.key.as_ref())
     }
 }
 

@@ -7,6 +7,7 @@ use rustagents_core::model::ModelDelta;
 use tokio::time::timeout;
 
 use super::{
+    Secret,
     client::Bounds,
     failure::Failure,
     fold::{Fold, More},
@@ -38,12 +39,17 @@ enum Form {
 }
 
 impl Answer {
-    pub(super) fn new(response: Response, bounds: Bounds) -> Result<Self, Failure> {
+    /// The answer to a request that was sent with `key`.
+    pub(super) fn new(
+        response: Response,
+        bounds: Bounds,
+        key: Option<&Secret>,
+    ) -> Result<Self, Failure> {
         Ok(Self {
             form: Form::of(&response, bounds.line_bytes)?,
             response,
             bounds,
-            fold: Fold::default(),
+            fold: Fold::keeping(key),
             ready: VecDeque::new(),
             end: None,
         })

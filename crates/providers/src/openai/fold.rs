@@ -8,7 +8,9 @@ use rustagents_core::{
 };
 
 use super::{
+    Secret,
     calls::{Calls, Piece},
+    echo::Echo,
     failure::Failure,
     said,
     sse::Event,
@@ -19,6 +21,7 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Fold {
     calls: Calls,
+    echo: Echo,
     usage: Usage,
     said_something: bool,
     declined: bool,
@@ -35,6 +38,14 @@ pub(super) enum More {
 type Deltas = VecDeque<ModelDelta>;
 
 impl Fold {
+    /// Of the answer to a request that was sent with `key`.
+    pub(super) fn keeping(key: Option<&Secret>) -> Self {
+        Self {
+            echo: Echo::of(key),
+            ..Self::default()
+        }
+    }
+
     /// Whether the answer is whole, even if no more of the stream comes.
     pub(super) fn is_finished(&self) -> bool {
         self.finished
@@ -99,7 +110,7 @@ impl Fold {
                 })?;
             }
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
-                self.finish(known(reason), out);
+                self.finish(known(self.echo.word(reason)), out);
             }
         }
         if let Some(usage) = chunk.usage {
@@ -109,15 +120,26 @@ impl Fold {
     }
 
     fn delta(&mut self, delta: wire::Delta<'_>, out: &mut Deltas) -> Result<(), Refused> {
-        self.text(delta.content, out);
+        if !delta.content.is_empty() {
+            self.rest_of_refusal(out);
+            self.text(delta.content, out);
+        }
         if let Some(refusal) = delta.refusal.filter(|refusal| !refusal.is_empty()) {
             self.declined = true;
+            self.said_something = true;
+            let refusal = self.echo.refusal(refusal);
             self.text(refusal, out);
         }
         let pieces = delta.tool_calls.into_iter().flatten().flatten();
-        let pieces: Vec<_> = pieces.map(piece).collect::<Result<_, _>>()?;
+        let pieces = pieces.map(|delta| piece(delta, &self.echo));
+        let pieces: Vec<_> = pieces.collect::<Result<_, _>>()?;
         let tell = |delta| out.push_back(delta);
         self.calls.take(pieces, tell).map_err(Refused::Calls)
+    }
+
+    fn rest_of_refusal(&mut self, out: &mut Deltas) {
+        let rest = self.echo.rest();
+        self.text(rest, out);
     }
 
     fn text(&mut self, text: String, out: &mut Deltas) {
@@ -157,6 +179,7 @@ impl Fold {
 
     fn finish(&mut self, reason: FinishReason, out: &mut Deltas) {
         self.finished = true;
+        self.rest_of_refusal(out);
         let reason = match reason {
             FinishReason::Stop if self.declined => FinishReason::Refusal,
             reason => reason,
@@ -177,13 +200,13 @@ impl From<serde_json::Error> for Refused {
     }
 }
 
-fn piece(delta: wire::CallDelta<'_>) -> Result<Piece, serde_json::Error> {
+fn piece(delta: wire::CallDelta<'_>, echo: &Echo) -> Result<Piece, serde_json::Error> {
     let function = delta.function.unwrap_or_default();
     Ok(Piece {
         index: delta.index,
-        id: delta.id.unwrap_or_default(),
+        id: echo.word(delta.id.unwrap_or_default()),
         arguments: function.arguments()?,
-        name: function.name.unwrap_or_default(),
+        name: echo.word(function.name.unwrap_or_default()),
     })
 }
 

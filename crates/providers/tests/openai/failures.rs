@@ -8,7 +8,7 @@ use rustagents_core::{
     model::{FinishReason, ModelDelta},
 };
 use rustagents_providers::openai::OpenAiModel;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     KEY, answer, ask, config, deltas, model, reason, said,
@@ -133,6 +133,40 @@ async fn a_key_that_the_server_echoes_is_not_told() {
         let told = told(steps.clone()).await;
         assert!(!told.contains("sk-made"), "{told}");
     }
+}
+
+/// A name, an id, a reason and a refusal become part of errors and records; the
+/// model's own words are kept as they are said.
+#[tokio::test]
+async fn a_key_that_the_server_puts_into_an_answer_is_taken_out_of_all_but_the_models_words() {
+    let call = json!({ "index": 0, "id": KEY, "function": { "name": KEY, "arguments": "{}" } });
+    let stream = |deltas: &[Value], reason: &str| {
+        let event = |choice: Value| format!("data: {}\n\n", json!({ "choices": [choice] }));
+        let mut stream: String = deltas
+            .iter()
+            .map(|delta| event(json!({ "delta": delta })))
+            .collect();
+        stream += &event(json!({ "delta": {}, "finish_reason": reason }));
+        stream
+    };
+    let said = answer(stream(&[json!({ "tool_calls": [call] })], "tool_calls")).await;
+    let told = format!("{:?}", said.unwrap());
+    assert!(told.contains("***") && !told.contains(KEY), "{told}");
+
+    let said = answer(stream(&[json!({ "content": "x" })], &format!("no {KEY}"))).await;
+    assert_eq!(said.unwrap().finish, FinishReason::Other("no ***".into()));
+
+    let (start, end) = KEY.split_at(9);
+    let refusal = [
+        json!({ "refusal": format!("no, {start}") }),
+        json!({ "refusal": format!("{end}, s") }),
+    ];
+    let said = answer(stream(&refusal, "stop")).await.unwrap();
+    assert_eq!(said.text, "no, ***, s");
+    assert_eq!(said.finish, FinishReason::Refusal);
+
+    let said = answer(stream(&[json!({ "content": KEY })], "stop")).await;
+    assert_eq!(said.unwrap().text, KEY);
 }
 
 /// The limit may fall into the key.
