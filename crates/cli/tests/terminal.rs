@@ -646,6 +646,34 @@ fn a_conversation_through_pipes_has_the_answers_alone_on_standard_output() {
 }
 
 #[test]
+fn a_line_that_is_no_text_is_typed_again_and_ends_a_pipe() {
+    let desk = Desk::new();
+    let mut terminal = Terminal::chat(&desk);
+    terminal.keys.write_all(b"caf\xe9 and more\r").unwrap();
+    terminal.see("error[RAG0003]");
+    terminal.asked("\n>");
+    terminal.say("Please refund B-2002");
+    terminal.see("6 model calls");
+    terminal.asked("\n>");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.end(), 0, "{}", terminal.shown());
+
+    let mut command = desk.command(&["chat", "."]);
+    let mut child = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"caf\xe9\nhello\n").unwrap();
+    drop(stdin);
+    let said = crate::bench::Said::of(child.wait_with_output().unwrap());
+    assert_eq!(said.status, Some(2), "{said:?}");
+    assert!(said.stderr.contains("error[RAG0003]"), "{said:?}");
+}
+
+#[test]
 fn a_conversation_is_no_json_and_needs_a_messages_channel() {
     let desk = Desk::new();
     for option in ["--json", "--events"] {

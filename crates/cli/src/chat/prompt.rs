@@ -1,7 +1,12 @@
 //! What a person types, line by line.
 
-use std::{io::IsTerminal, sync::mpsc, thread};
+use std::{
+    io::{ErrorKind, IsTerminal},
+    sync::mpsc,
+    thread,
+};
 
+use rustagents_core::Code;
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use rustyline::{Config, Editor, error::ReadlineError, history::MemHistory};
 use tokio::sync::oneshot;
@@ -19,9 +24,19 @@ pub(crate) enum Typed {
     Interrupted,
     /// The terminal was closed.
     Gone,
+    /// Something that is no UTF-8, at a terminal, where it can be typed anew.
+    NotText,
 }
 
-type Request = (String, oneshot::Sender<Result<Typed, String>>);
+/// Why no line was read.
+#[derive(Debug)]
+enum Unread {
+    /// It is not UTF-8.
+    NotText,
+    Failed(String),
+}
+
+type Request = (String, oneshot::Sender<Result<Typed, Unread>>);
 
 /// The line editor. It blocks, so it has a thread of its own, which ends with the
 /// process.
@@ -77,17 +92,38 @@ impl Prompt {
         match typed {
             // What is read of a closed terminal looks like Ctrl-D, or fails.
             Ok(Typed::End) | Err(_) if self.is_closed() => Ok(Typed::Gone),
-            typed => typed.map_err(|reason| Failure::internal(&reason)),
+            Ok(typed) => Ok(typed),
+            Err(Unread::NotText) if self.terminal.is_some() => {
+                // The rest of it is no line of its own.
+                self.forget_typed();
+                Ok(Typed::NotText)
+            }
+            Err(Unread::NotText) => Err(not_text()),
+            Err(Unread::Failed(reason)) => Err(Failure::internal(&reason)),
         }
     }
 }
 
-fn read(editor: &mut Editor<(), MemHistory>, prompt: &str) -> Result<Typed, String> {
+/// What a person is told of a line that is no UTF-8.
+pub(crate) fn not_text() -> Failure {
+    Failure::new(
+        Code::NotUtf8,
+        "what was read of standard input is not UTF-8",
+    )
+    .hint("type or send it as UTF-8")
+}
+
+fn read(editor: &mut Editor<(), MemHistory>, prompt: &str) -> Result<Typed, Unread> {
     match editor.readline(prompt) {
         Ok(line) => Ok(Typed::Line(line)),
         Err(ReadlineError::Eof) => Ok(Typed::End),
         Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
-        Err(error) => Err(format!("standard input cannot be read: {error}")),
+        Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+            Err(Unread::NotText)
+        }
+        Err(error) => Err(Unread::Failed(format!(
+            "standard input cannot be read: {error}"
+        ))),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     arguments::{Chat, program, quote},
     chat::{
         command::{self, Command},
-        prompt::{Prompt, Typed},
+        prompt::{Prompt, Typed, not_text},
         reply,
         screen::Screen,
     },
@@ -347,20 +347,27 @@ impl Talk<'_> {
 
     /// A line of the person, or the exit status with which they leave.
     async fn ask(&self, prompt: &str) -> Result<Result<String, ExitCode>, Failure> {
-        let told = async {
-            tokio::select! {
-                () = self.signals.cancel.cancelled() => {}
-                () = self.signals.drain.cancelled() => {}
-            }
-        };
-        tokio::select! {
-            typed = self.prompt.ask(prompt) => Ok(match typed? {
+        loop {
+            let told = async {
+                tokio::select! {
+                    () = self.signals.cancel.cancelled() => {}
+                    () = self.signals.drain.cancelled() => {}
+                }
+            };
+            let typed = tokio::select! {
+                typed = self.prompt.ask(prompt) => typed?,
+                () = told => return Ok(Err(ExitCode::from(self.signals.status()))),
+            };
+            return Ok(match typed {
                 Typed::Line(line) => Ok(line),
                 Typed::End => Err(ExitCode::SUCCESS),
                 Typed::Interrupted => Err(ExitCode::from(INTERRUPTED)),
                 Typed::Gone => Err(ExitCode::from(HUNG_UP)),
-            }),
-            () = told => Ok(Err(ExitCode::from(self.signals.status()))),
+                Typed::NotText => {
+                    self.output.failure(&not_text());
+                    continue;
+                }
+            });
         }
     }
 
