@@ -56,7 +56,8 @@ impl Screen {
     /// Ends what is shown of the run; says what the last agent said.
     pub(crate) fn close(&self) -> Option<String> {
         self.state(|state| {
-            state.end_text();
+            let rest = state.speech.rest();
+            state.put(rest);
             state.live = None;
             state.speech.last().map(str::to_owned)
         })
@@ -69,38 +70,44 @@ impl Screen {
 
 impl State {
     fn show(&mut self, event: &Event) {
-        let pieces = self.speech.hear(event);
-        let heard = pieces.first() == Some(&Piece::End);
-        for piece in pieces {
-            match piece {
-                Piece::Text(text) => self.text(&text),
-                Piece::End => self.end_text(),
-            }
-        }
-        let told = match event {
-            // What was just heard is not said again.
+        let progress = &mut self.progress;
+        let pieces = self.speech.hear(event, |is_said| match event {
+            // What is heard is not said again.
             Event::NodeCompleted {
                 node, task, took, ..
-            } if heard => self.progress.hear(&Event::NodeCompleted {
+            } if is_said => progress.hear(&Event::NodeCompleted {
                 node: node.clone(),
                 task: task.clone(),
                 took: *took,
                 summary: String::new(),
             }),
-            event => self.progress.hear(event),
-        };
-        let Some(live) = &mut self.live else {
-            return;
-        };
-        if let Some(told) = told {
-            if self.in_text {
-                write("\n");
-                self.in_text = false;
-            }
-            live.say(&told);
-        }
-        if !self.in_text {
+            event => progress.hear(event),
+        });
+        self.put(pieces);
+        if let Some(live) = &mut self.live
+            && !self.in_text
+        {
             live.show(&self.progress.at_work());
+        }
+    }
+
+    fn put(&mut self, pieces: Vec<Piece>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => self.text(&text),
+                Piece::End => self.end_text(),
+                Piece::Line(line) => self.line(&line),
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.live.is_none() {
+            return;
+        }
+        self.end_text();
+        if let Some(live) = &self.live {
+            live.say(line);
         }
     }
 
