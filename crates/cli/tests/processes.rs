@@ -153,7 +153,9 @@ fn ctrl_c_stops_at_once_and_the_thread_can_be_resumed() {
     signal(&first, Signal::INT);
     let said = Said::of(first.wait_with_output().unwrap());
     assert_eq!(said.status, Some(130), "{said:?}");
-    assert_eq!(said.json()["status"], "cancelled");
+    assert_eq!(said.json()["status"], "unfinished");
+    let shown = desk.rag(&["threads", "show", "demo", "--json"]);
+    assert_eq!(shown.json()["status"], "unfinished");
     desk.edit("rustagents.toml", "4000000000", "10");
     let said = desk.rag(&["resume", "demo"]);
     assert_eq!(
@@ -192,7 +194,9 @@ fn sigterm_does_not_wait_for_the_limit_of_a_call_that_is_made_again() {
     signal(&first, Signal::TERM);
     let said = Said::of(first.wait_with_output().unwrap());
     assert_eq!(said.status, Some(143), "{said:?}");
-    assert_eq!(said.json()["status"], "cancelled");
+    assert_eq!(said.json()["status"], "unfinished");
+    let shown = desk.rag(&["threads", "show", "demo", "--json"]);
+    assert_eq!(shown.json()["status"], "unfinished");
     let results = "SELECT count(*) FROM records WHERE key LIKE 'call/%/result'";
     assert_eq!(desk.journal(results), ["0"]);
     desk.edit("rustagents.toml", "4000000000", "10");

@@ -21,7 +21,7 @@ use crate::{
 #[derive(Serialize)]
 struct Outcome {
     schema: &'static str,
-    status: Status,
+    status: &'static str,
     thread: Option<String>,
     run: Option<String>,
     output: Option<String>,
@@ -94,7 +94,7 @@ pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
         Some(report) => outcome(report, resume, Some(error)),
         None => Outcome {
             schema: "rag.run/1",
-            status: Status::Failed,
+            status: Status::Failed.as_str(),
             thread: None,
             run: None,
             output: None,
@@ -113,7 +113,7 @@ fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
     let resume = &resume.with_plan(report.has_plan);
     Outcome {
         schema: "rag.run/1",
-        status: report.status,
+        status: standing(report),
         interrupts: report
             .asks
             .iter()
@@ -130,6 +130,15 @@ fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
             count: lost.count,
             reason: lost.reason.clone(),
         }),
+    }
+}
+
+/// How a run stands, in the words of `rag threads`: one that was stopped goes on with a
+/// resume, and is not one that was given up.
+fn standing(report: &Report) -> &'static str {
+    match report.status {
+        Status::Cancelled if !report.is_closed => Standing::Unfinished.as_str(),
+        status => status.as_str(),
     }
 }
 
