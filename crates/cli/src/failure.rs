@@ -79,7 +79,15 @@ impl Failure {
             exit: 1,
             ..Self::new(Code::OutputFailed, message)
         }
-        .hint("the thread keeps its result; resume it to print it again")
+        .hint("make room, or send the output elsewhere")
+    }
+
+    /// The same of the result of a thread, which can be printed again.
+    pub(crate) fn of_result(self) -> Self {
+        if self.code != Code::OutputFailed {
+            return self;
+        }
+        self.hint("the thread keeps its result; resume it to print it again")
     }
 
     /// A command line that cannot be read, in clap's words.

@@ -150,6 +150,16 @@ impl Output {
     /// # Errors
     /// Standard output cannot be written.
     pub(crate) fn report(&self, report: &Report) -> Result<(), Failure> {
+        self.result(report).map_err(|failure| {
+            if self.resume.is_found(report.has_plan) {
+                failure.of_result()
+            } else {
+                failure
+            }
+        })
+    }
+
+    fn result(&self, report: &Report) -> Result<(), Failure> {
         if self.is_json() {
             return say(&json::report(report, &self.resume));
         }
@@ -214,9 +224,8 @@ impl Output {
     }
 
     fn told(&self, failure: &Failure) {
-        if self.is_json() {
-            // Nobody is left to tell if this cannot be said.
-            let _ = say(&json::failure(failure, &self.resume));
+        // What cannot be said to a script is said to a person.
+        if self.is_json() && say(&json::failure(failure, &self.resume)).is_ok() {
             return;
         }
         self.stderr(&person::failure(failure));

@@ -229,3 +229,50 @@ fn an_unfinished_run_of_a_program_is_not_resumed_by_a_line_that_cannot_work() {
         "{shown:?}"
     );
 }
+
+/// What is said where standard output takes nothing.
+#[cfg(target_os = "linux")]
+fn into_a_full_disk(desk: &Desk, arguments: &[&str]) -> Said {
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    Said::of(desk.command(arguments).stdout(full).output().unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_printed_is_told_and_how_to_print_it() {
+    let desk = desk(r#"text = "All of it.""#);
+    let kept = "hint: the thread keeps its result; resume it to print it again";
+    let error = "error[RAG0005]: standard output cannot be written: ";
+    for form in [&["--quiet"][..], &["--json"], &["--events"]] {
+        let run = [&["run", ".", "--thread", "demo", "--input", "hi"][..], form].concat();
+        let said = into_a_full_disk(&desk, &run);
+        assert_eq!(said.status, Some(1), "{said:?}");
+        assert!(said.stderr.starts_with(error), "{said:?}");
+        assert!(said.stderr.contains(kept), "{said:?}");
+        let again = desk.rag(&["resume", "demo", "--quiet"]);
+        assert_eq!(again.stdout, "All of it.\n");
+    }
+    for runs_nothing in [
+        &["run", ".", "--input", "hi", "--store", "memory:", "--json"][..],
+        &["graph", "."],
+        &["graph", ".", "--format", "json"],
+        &["explain", "RAG0005"],
+        &["explain", "RAG0005", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["threads"],
+        &["threads", "--json"],
+    ] {
+        let said = into_a_full_disk(&desk, runs_nothing);
+        assert_eq!(said.status, Some(1), "{said:?}");
+        assert!(said.stderr.contains(error), "{runs_nothing:?}: {said:?}");
+        assert!(!said.stderr.contains("keeps its result"), "{said:?}");
+    }
+    // Another failure is told, too.
+    let said = into_a_full_disk(&desk, &["resume", "nobody", "--json"]);
+    assert_eq!(said.status, Some(2), "{said:?}");
+    assert!(said.stderr.starts_with("error[RAG0401]"), "{said:?}");
+}

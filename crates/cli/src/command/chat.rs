@@ -252,7 +252,7 @@ impl Talk<'_> {
         match &view.phase {
             Phase::Closed(closed) => {
                 if let Some(answer) = &closed.output {
-                    output::text(answer)?;
+                    output::text(answer).map_err(Failure::of_result)?;
                 }
                 Ok(Next::Talk)
             }
@@ -274,7 +274,7 @@ impl Talk<'_> {
         }
         if report.is_closed {
             if let Some(answer) = report.output.as_ref().filter(|o| said.as_ref() != Some(*o)) {
-                output::text(answer)?;
+                output::text(answer).map_err(Failure::of_result)?;
             }
             self.output.told_of(&report);
             self.output.spent(&report);
