@@ -42,3 +42,38 @@ pub const SCENARIOS: &[(&str, Make)] = &[
     ("graph-large-state/memory", graph_large_state::memory),
     ("graph-large-state/sqlite", graph_large_state::sqlite),
 ];
+
+/// Whether who asks for `wanted` means the scenario `name`: that very one, or each of a
+/// family, which is named by what stands before the slash.
+pub fn is_meant(wanted: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(wanted);
+    wanted == "all" || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant(wanted: &str) -> Vec<&'static str> {
+        let names = SCENARIOS.iter().map(|(name, _)| *name);
+        let names = names.chain(journal::SCENARIOS.iter().map(|(name, _)| *name));
+        names.filter(|name| is_meant(wanted, name)).collect()
+    }
+
+    #[test]
+    fn a_whole_name_is_one_scenario_and_what_stands_before_the_slash_a_family() {
+        assert_eq!(meant("agent-hop/1"), ["agent-hop/1"]);
+        assert_eq!(
+            meant("agent-hop"),
+            ["agent-hop/1", "agent-hop/10", "agent-hop/100"]
+        );
+        assert_eq!(meant("journal-group"), ["journal-group"]);
+        assert_eq!(
+            meant("all").len(),
+            SCENARIOS.len() + journal::SCENARIOS.len()
+        );
+        for nothing in ["", "agent", "agent-hop/", "agent-hop/1/", "agent-hop/2"] {
+            assert_eq!(meant(nothing), [""; 0], "{nothing}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! `rag-bench SCENARIO [--json]`: ours, and hand-written code for the same work,
 //! in turn, several times in one run; medians, their ratio, and allocations.
+//! `agent-hop/10` is one scenario, `agent-hop` all of that family.
 
 #![allow(
     clippy::print_stdout,
@@ -8,9 +9,12 @@
     reason = "a program for developers: a scenario that fails ends it"
 )]
 
-use std::process::Command;
+use std::{
+    io::{ErrorKind, Write},
+    process::Command,
+};
 
-use rustagents_bench::{Row, SCENARIOS, journal};
+use rustagents_bench::{Row, SCENARIOS, is_meant, journal};
 
 /// The allocator of `rag`.
 #[global_allocator]
@@ -28,8 +32,7 @@ fn main() {
     let wanted = arguments
         .iter()
         .find(|argument| !argument.starts_with("--"));
-    let is_chosen =
-        |name: &str| wanted.is_none_or(|wanted| wanted == "all" || name.starts_with(wanted));
+    let is_chosen = |name: &str| wanted.is_none_or(|wanted| is_meant(wanted, name));
     let chosen: Vec<_> = SCENARIOS
         .iter()
         .filter(|(name, _)| is_chosen(name))
@@ -50,14 +53,24 @@ fn main() {
         let allocations = allocations(name);
         make(&mut |sides| {
             let row = Row::measure(sides, allocations);
-            println!("{}", if json { row.json(name) } else { row.text(name) });
+            tell(&if json { row.json(name) } else { row.text(name) });
         });
     }
     for (_, make) in once {
         for figure in make() {
             let (row, name) = (Row::once(&figure), &figure.scenario);
-            println!("{}", if json { row.json(name) } else { row.text(name) });
+            tell(&if json { row.json(name) } else { row.text(name) });
         }
+    }
+}
+
+/// Prints a row. Where nobody reads any more, nothing is left to measure.
+fn tell(row: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let told = writeln!(stdout, "{row}").and_then(|()| stdout.flush());
+    match told {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        told => told.expect("standard output takes a row"),
     }
 }
 
