@@ -346,13 +346,28 @@ fn a_run_that_is_given_up_names_what_may_still_be_at_work() {
     child.wait().unwrap();
     let told = desk.rag(&["cancel", "demo"]);
     assert_eq!(told.status, Some(0), "{told:?}");
-    let note = "call c-1 had started something that may still be at work: ";
-    assert!(told.stderr.contains(note), "{told:?}");
-    assert!(told.stderr.contains(&processes[0]), "{told:?}");
+    let note = "call c-1 had started process";
+    let at_work = format!("{note} {}, which may still be at work\n", processes[0]);
+    assert!(told.stderr.contains(&at_work), "{told:?}");
+    assert!(!told.stderr.contains('{'), "{told:?}");
     assert!(processes.iter().all(runs), "it ends nothing");
 
     let again = desk.rag(&["cancel", "demo"]);
     assert!(!again.stderr.contains(note), "said once: {again:?}");
     let group = Pid::from_raw(processes[0].parse().unwrap()).unwrap();
     rustix::process::kill_process_group(group, Signal::KILL).unwrap();
+}
+
+#[test]
+fn a_run_that_is_given_up_names_nothing_that_has_ended() {
+    let desk = desk(&format!("{LONG}\neffect = \"idempotent\""), "x");
+    let (run, processes) = inside_the_program(&desk);
+    signal(&run, Signal::INT);
+    let said = Said::of(run.wait_with_output().unwrap());
+    assert!(!processes.iter().any(runs), "{said:?}");
+    let told = desk.rag(&["cancel", "demo"]);
+    assert_eq!(
+        (told.status, &*told.stderr),
+        (Some(0), "thread demo is cancelled\n")
+    );
 }

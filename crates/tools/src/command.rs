@@ -31,5 +31,6 @@ mod tool;
 
 pub use declaration::{Declaration, Output, Stdin};
 pub use environment::{Environment, IDEMPOTENCY_KEY};
+pub use mark::Remains;
 pub use template::Word;
 pub use tool::CommandTool;

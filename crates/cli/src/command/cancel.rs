@@ -40,11 +40,7 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
     };
     output.cancelled(&report)?;
     if let Some(view) = view.filter(|view| !matches!(view.phase, Phase::Closed(_))) {
-        for (call, started) in view.started()? {
-            output.note(&format!(
-                "call {call} had started something that may still be at work: {started}"
-            ));
-        }
+        output.started(&view.started()?);
     }
     let waiting = queue(&*journal, &thread).await?.len();
     if waiting > 0 {

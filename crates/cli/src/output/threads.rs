@@ -11,6 +11,7 @@ use rustagents_runtime::{
     threads::{Fork, Removed, Rewound, StateAt, stats::Stats},
     view::Phase,
 };
+use rustagents_tools::command::Remains;
 use serde_json::{Value, json};
 
 use super::{Output, json, person, person::line, say};
@@ -102,16 +103,30 @@ impl Output {
         Ok(())
     }
 
+    /// Tells a person what calls of a run that is given up had started and what may
+    /// still be at work.
+    pub(crate) fn started(&self, started: &[(CallId, Value)]) {
+        for (call, started) in started {
+            let what = match Remains::of(started) {
+                Some(Remains::Gone) => continue,
+                Some(Remains::AtWork { process }) => {
+                    format!("process {process}, which may still be at work")
+                }
+                Some(Remains::Unknown { process }) => {
+                    format!("process {process}, which may still be at work on another machine")
+                }
+                _ => "something that may still be at work".to_owned(),
+            };
+            self.note(&format!("call {call} had started {what}"));
+        }
+    }
+
     /// Tells a person that a thread went back.
     pub(crate) fn went_back(&self, rewound: &Rewound) {
         for (call, tool) in &rewound.repeats {
             self.note(&format!("call {call} ({tool}) may be made once more"));
         }
-        for (call, started) in &rewound.started {
-            self.note(&format!(
-                "call {call} had started something that may still be at work: {started}"
-            ));
-        }
+        self.started(&rewound.started);
         if let Some(run) = &rewound.cancelled {
             self.note(&format!("run {} is given up", line(run.as_str())));
         }

@@ -8,6 +8,50 @@ use super::{
     system::{self, Process},
 };
 
+/// What is known of a program that a call started and whose end nothing records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remains {
+    /// Neither it nor what it left in its group runs any more.
+    Gone,
+    /// Something of its group is at work.
+    AtWork {
+        /// The number of the program's process and of its group.
+        process: i32,
+    },
+    /// The number counts elsewhere, such as on another machine, or before this one was
+    /// started anew; or the system does not tell.
+    Unknown {
+        /// The number that it had there.
+        process: i32,
+    },
+}
+
+impl Remains {
+    /// Looks for the program of `started`, which is in the words of a command's call;
+    /// `None` if it is not. Nothing is ended or changed.
+    ///
+    /// ```
+    /// use rustagents_tools::command::Remains;
+    /// use serde_json::json;
+    ///
+    /// let elsewhere = json!({ "pid": 42, "start": 7, "boot": "b", "namespace": "n" });
+    /// assert_eq!(Remains::of(&elsewhere), Some(Remains::Unknown { process: 42 }));
+    /// assert_eq!(Remains::of(&json!("another tool's own words")), None);
+    /// ```
+    pub fn of(started: &Value) -> Option<Self> {
+        let mark = Mark::read(started)?;
+        let process = mark.pid;
+        Some(if !mark.is_here() {
+            Self::Unknown { process }
+        } else if mark.may_have_running() {
+            Self::AtWork { process }
+        } else {
+            Self::Gone
+        })
+    }
+}
+
 /// A program that was started, as it is recorded in the trace of its call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -79,6 +123,16 @@ impl Mark {
         self.is_running() || self.leftovers(key).next().is_some()
     }
 
+    /// Whether anything runs in a group of that number that is not older than the
+    /// program. It may be another group, where the number was given out anew.
+    fn may_have_running(&self) -> bool {
+        system::all().filter_map(Process::with).any(|process| {
+            process.group == self.pid
+                && process.is_running()
+                && self.start.is_some_and(|start| process.start >= start)
+        })
+    }
+
     /// Sends `signal` to the group, if it is proven to be the call's.
     ///
     /// The system gives a number to no new process as long as a group has it.
@@ -131,6 +185,32 @@ mod tests {
         for broken in [json!({}), json!(1), json!({"pid": 1}), json!({"pid": -5})] {
             assert_eq!(Mark::read(&broken), None);
         }
+    }
+
+    #[test]
+    fn what_remains_is_looked_for_by_its_number_and_its_start() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let process = Process::with(own).unwrap();
+        let here = Mark {
+            pid: process.group,
+            start: Some(0),
+            boot: system::boot(),
+            namespace: system::namespace(),
+        };
+        let remains = |mark: &Mark| Remains::of(&mark.to_value());
+        let at_work = Remains::AtWork { process: here.pid };
+        assert_eq!(remains(&here), Some(at_work));
+        let later = Mark {
+            start: Some(u64::MAX),
+            ..here.clone()
+        };
+        assert_eq!(remains(&later), Some(Remains::Gone));
+        let elsewhere = Mark {
+            boot: Some("b".into()),
+            ..here
+        };
+        let process = elsewhere.pid;
+        assert_eq!(remains(&elsewhere), Some(Remains::Unknown { process }));
     }
 
     #[test]
