@@ -28,8 +28,8 @@ fn limited(desk: &Desk, bytes: u64, arguments: &[&str]) -> Said {
 /// The records of a thread, in order.
 fn records(desk: &Desk, thread: &str) -> Vec<String> {
     desk.journal(&format!(
-        "SELECT s.first + r.id - s.id, r.kind, r.key, r.body
-           FROM threads t JOIN record_spans s ON s.thread = t.id
+        "SELECT (s.start & 4294967295) + r.id - s.id, r.kind, r.key, r.body
+           FROM threads t JOIN record_spans s ON s.start >> 32 = t.id
            JOIN records r ON r.id BETWEEN s.id AND coalesce(s.last, 9223372036854775807)
           WHERE t.name = '{thread}' ORDER BY r.id"
     ))

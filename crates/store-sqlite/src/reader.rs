@@ -35,7 +35,7 @@ fn records_sql(of: &str) -> String {
                 r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes)
            FROM threads t
            {rows}
-           JOIN chains c ON c.id = r.chain
+           CROSS JOIN chains c ON c.id = r.chain
            LEFT JOIN contents b ON b.family = t.family AND b.digest = r.content
           WHERE {of}"
     )
@@ -122,7 +122,7 @@ pub(crate) fn records(
         "AND c.branch = ?5 AND c.namespace = ?6"
     };
     let sql = format!(
-        "{} {kinds} {chain} ORDER BY s.first {order}, r.id {order} LIMIT ?7",
+        "{} {kinds} {chain} ORDER BY s.start {order}, r.id {order} LIMIT ?7",
         records_sql("t.name = ?1")
     );
     let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
@@ -293,7 +293,7 @@ pub(crate) fn messages(
                {new}
                LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
               WHERE t.name = ?1
-              ORDER BY s.first, r.id LIMIT ?3"
+              ORDER BY s.start, r.id LIMIT ?3"
         ))
         .map_err(fail)?;
     let mut rows = statement
@@ -326,16 +326,16 @@ pub(crate) fn threads(
 ) -> Result<Vec<ThreadRow>, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let mut statement = connection
-        .prepare_cached(
+        .prepare_cached(&format!(
             "SELECT name, epoch, last_seq, updated_at
                FROM (SELECT t.name, t.epoch,
-                            max(t.last_seq, coalesce(s.first + r.id - s.id, 0)) AS last_seq,
-                            iif(s.first + r.id - s.id > t.last_seq, r.at, t.updated_at)
+                            max(t.last_seq, coalesce({PLACE}, 0)) AS last_seq,
+                            iif({PLACE} > t.last_seq, r.at, t.updated_at)
                               AS updated_at
                        FROM threads t
                        LEFT JOIN record_spans s
-                         ON s.thread = t.id
-                        AND s.first = (SELECT max(first) FROM record_spans WHERE thread = t.id)
+                         ON s.start = (SELECT max(start) FROM record_spans
+                                        WHERE start > t.id << 32 AND start < (t.id + 1) << 32)
                        LEFT JOIN records r
                          ON s.id IS NOT NULL
                         AND r.id = coalesce(s.last, (SELECT max(id) FROM records))
@@ -343,8 +343,8 @@ pub(crate) fn threads(
                         AND substr(CAST(t.name AS BLOB), 1, length(CAST(?2 AS BLOB)))
                             = CAST(?2 AS BLOB))
               WHERE updated_at >= ?3
-              ORDER BY name LIMIT ?4",
-        )
+              ORDER BY name LIMIT ?4"
+        ))
         .map_err(fail)?;
     let after = query.after.as_ref().map(ThreadId::as_str);
     let mut rows = statement
@@ -395,4 +395,41 @@ pub(crate) fn content(
             .optional()
         })
         .map_err(|error| schema::failed(path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How SQLite goes about a statement.
+    fn plan(sql: &str) -> Vec<String> {
+        let connection = Connection::open_in_memory().unwrap();
+        let tables = include_str!("tables.sql");
+        connection.execute_batch(tables).unwrap();
+        let sql = format!("EXPLAIN QUERY PLAN {sql}");
+        let mut explain = connection.prepare(&sql).unwrap();
+        let values = vec![None::<i64>; explain.parameter_count()];
+        let values = rusqlite::params_from_iter(values);
+        let steps = explain.query_map(values, |row| row.get(3)).unwrap();
+        steps.map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn the_rows_of_a_thread_are_found_by_their_spans_and_come_in_order() {
+        let (records, last) = (records_sql("t.name = 'x'"), Rows::Records.last_place());
+        let messages = Rows::Messages.all();
+        for sql in [
+            format!("{records} ORDER BY s.start, r.id LIMIT 9"),
+            format!("{records} AND c.branch = 'main' ORDER BY s.start DESC, r.id DESC"),
+            format!(
+                "SELECT r.name FROM threads t {messages} WHERE t.name = 'x' ORDER BY s.start, r.id"
+            ),
+            format!("SELECT {last} FROM threads t WHERE t.name = 'x'"),
+        ] {
+            let plan = plan(&sql);
+            let dear = ["AUTOMATIC", "TEMP B-TREE", "SCAN"];
+            let is_dear = |step: &&String| dear.iter().any(|word| step.contains(word));
+            assert_eq!(plan.iter().find(is_dear), None, "{plan:?}");
+        }
+    }
 }

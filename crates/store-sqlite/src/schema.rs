@@ -16,6 +16,10 @@ use crate::opened::{self, Look, Opened};
 /// Marks the file as ours: "RAGJ".
 const APPLICATION_ID: u32 = 0x5241_474A;
 
+/// How many kilobytes of pages the writer keeps; negative, as SQLite wants it. What is
+/// written stands at the end, so that few are needed again.
+const WRITER_CACHE: i32 = -1_024;
+
 /// How long SQLite itself waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -149,6 +153,7 @@ pub(crate) fn open_writer(path: &Path, synchronous: Synchronous) -> Result<Opene
     migrate(path, &connection)?;
     connection
         .pragma_update(None, "synchronous", synchronous.as_str())
+        .and_then(|()| connection.pragma_update(None, "cache_size", WRITER_CACHE))
         .map_err(|e| failed(path, &e))?;
     Ok(connection)
 }

@@ -2,9 +2,10 @@
 //!
 //! Records and messages stand in the order in which they were written, whoever's they
 //! are, so that a group of batches fills pages one after the other. A span says which
-//! of them, one behind the other, are a thread's: from the one at its `first` place on,
-//! whose number is `id`, up to the one numbered `last`. The span of who wrote last is
-//! open: it has no `last`, and holds all rows from `id` on. So a thread that writes
+//! of them, one behind the other, are a thread's: from the one numbered `id` up to the
+//! one numbered `last`. Its own number, `start`, is made of the thread's and of the place
+//! of its first row. The span of who wrote last is open: it has no `last`, and holds all
+//! rows from `id` on. So a thread that writes
 //! alone makes one span and leaves it as it is, and only where threads take turns does
 //! each batch add one.
 //!
@@ -36,17 +37,20 @@ impl Rows {
     }
 
     /// Joins the spans `s` and the rows `r` of thread `t` whose places, [`PLACE`], are
-    /// above `after` and below `before`. They come in the order of `s.first, r.id`.
+    /// above `after` and below `before`. They come in the order of `s.start, r.id`.
     pub(crate) fn between(self, after: &str, before: &str) -> String {
         let (table, spans) = (self.table(), self.spans());
+        let zero = "(t.id << 32)";
+        let before_it = format!("s.id - (s.start - {zero})");
         format!(
             "CROSS JOIN {spans} s
-                ON s.thread = t.id AND s.first < {before}
-               AND s.first >= coalesce((SELECT max(first) FROM {spans}
-                                         WHERE thread = t.id AND first <= {after} + 1), 0)
+                ON s.start < {zero} + {before}
+               AND s.start >= coalesce((SELECT max(start) FROM {spans}
+                                         WHERE start > {zero} AND start <= {zero} + {after} + 1),
+                                       {zero})
              CROSS JOIN {table} r
-                ON r.id BETWEEN max(s.id, s.id + {after} + 1 - s.first)
-                            AND min(coalesce(s.last, {LAST}), s.id + {before} - 1 - s.first)"
+                ON r.id BETWEEN max(s.id, {before_it} + {after} + 1)
+                            AND min(coalesce(s.last, {LAST}), {before_it} + {before} - 1)"
         )
     }
 
@@ -59,20 +63,28 @@ impl Rows {
     pub(crate) fn last_place(self) -> String {
         let (table, spans) = (self.table(), self.spans());
         format!(
-            "coalesce((SELECT l.first + coalesce(l.last, (SELECT max(id) FROM {table})) - l.id
-                         FROM {spans} l WHERE l.thread = t.id ORDER BY l.first DESC LIMIT 1), 0)"
+            "coalesce((SELECT (l.start & {LAST_PLACE}) - l.id
+                              + coalesce(l.last, (SELECT max(id) FROM {table}))
+                         FROM {spans} l WHERE l.start > t.id << 32 AND l.start < (t.id + 1) << 32
+                        ORDER BY l.start DESC LIMIT 1), 0)"
         )
     }
 }
 
 /// The place of the row `r` of the span `s`.
-pub(crate) const PLACE: &str = "s.first + r.id - s.id";
+pub(crate) const PLACE: &str = "(s.start & 4294967295) + r.id - s.id";
 
 /// The highest place there is: places have 32 bits.
 pub(crate) const LAST_PLACE: u64 = 0xFFFF_FFFF;
 
 /// Above the number of each row.
 const LAST: i64 = i64::MAX;
+
+/// The number of a span that begins at `place` of a thread: the thread's, and the place
+/// in the lower 32 bits.
+fn start(thread: i64, place: u64) -> i64 {
+    (thread << 32) | i64::try_from(place & LAST_PLACE).unwrap_or_default()
+}
 
 /// Where the next row goes, in both tables.
 #[derive(Debug)]
@@ -133,8 +145,7 @@ struct End {
 
 #[derive(Debug)]
 struct Span {
-    thread: i64,
-    first: u64,
+    start: i64,
     id: i64,
     last: Option<i64>,
     is_stored: bool,
@@ -149,16 +160,14 @@ impl Tail {
         thread: i64,
         place: u64,
     ) -> rusqlite::Result<i64> {
+        let start = start(thread, place);
         let end = self.end(connection)?;
-        let goes_on = end.open.as_ref().is_some_and(|span| {
-            let length = u64::try_from(end.next - span.id).unwrap_or_default();
-            span.thread == thread && span.first + length == place
-        });
+        let open = end.open.as_ref();
+        let goes_on = open.is_some_and(|span| span.start + (end.next - span.id) == start);
         if !goes_on {
             end.close();
             end.open = Some(Span {
-                thread,
-                first: place,
+                start,
                 id: end.next,
                 last: None,
                 is_stored: false,
@@ -185,10 +194,10 @@ impl Tail {
         }
         let spans = self.rows.spans();
         let mut insert = connection.prepare_cached(&format!(
-            "INSERT INTO {spans}(id, last, thread, first) VALUES(?1, ?2, ?3, ?4)"
+            "INSERT INTO {spans}(start, id, last) VALUES(?1, ?2, ?3)"
         ))?;
         let mut update = connection.prepare_cached(&format!(
-            "UPDATE {spans} SET id = ?1, last = ?2 WHERE thread = ?3 AND first = ?4"
+            "UPDATE {spans} SET id = ?2, last = ?3 WHERE start = ?1"
         ))?;
         for span in end.closed.iter_mut().chain(open) {
             let store = if span.is_stored {
@@ -196,7 +205,7 @@ impl Tail {
             } else {
                 &mut insert
             };
-            store.execute(params![span.id, span.last, span.thread, span.first])?;
+            store.execute(params![span.start, span.id, span.last])?;
             span.is_stored = true;
         }
         end.closed.clear();
@@ -227,15 +236,15 @@ impl End {
             .optional()?;
         let (id, thread) = last.unwrap_or_default();
         let span = format!(
-            "SELECT first, id, last FROM {} WHERE thread = ?1 ORDER BY first DESC LIMIT 1",
+            "SELECT start, id, last FROM {} WHERE start BETWEEN ?1 AND ?2
+              ORDER BY start DESC LIMIT 1",
             rows.spans()
         );
         let span = connection
             .prepare_cached(&span)?
-            .query_row([thread], |row| {
+            .query_row([start(thread, 0), start(thread, LAST_PLACE)], |row| {
                 Ok(Span {
-                    thread,
-                    first: row.get(0)?,
+                    start: row.get(0)?,
                     id: row.get(1)?,
                     last: row.get(2)?,
                     is_stored: true,
@@ -268,11 +277,11 @@ pub(crate) fn trim(rows: Rows, connection: &Connection, thread: i64) -> rusqlite
         format!(
             "UPDATE {spans} SET last = (SELECT max(r.id) FROM {table} r
                                          WHERE r.id BETWEEN {spans}.id AND {spans}.last)
-              WHERE thread = ?1"
+              WHERE start BETWEEN ?1 AND ?2"
         ),
-        format!("DELETE FROM {spans} WHERE thread = ?1 AND last IS NULL"),
+        format!("DELETE FROM {spans} WHERE start BETWEEN ?1 AND ?2 AND last IS NULL"),
     ] {
-        connection.execute(&sql, [thread])?;
+        connection.execute(&sql, [start(thread, 0), start(thread, LAST_PLACE)])?;
     }
     Ok(())
 }
@@ -287,10 +296,17 @@ pub(crate) fn cover(
 ) -> rusqlite::Result<()> {
     let (table, spans) = (rows.table(), rows.spans());
     let sql = format!(
-        "INSERT INTO {spans}(thread, first, id, last)
-         SELECT ?1, 1, ?2, max(id) FROM {table} HAVING max(id) >= ?2"
+        "INSERT INTO {spans}(start, id, last)
+         SELECT ?1, ?2, max(id) FROM {table} HAVING max(id) >= ?2"
     );
-    connection.execute(&sql, [thread, id]).map(drop)
+    connection.execute(&sql, [start(thread, 1), id]).map(drop)
+}
+
+/// Forgets the spans of a thread that goes, with its rows.
+pub(crate) fn remove(rows: Rows, connection: &Connection, thread: i64) -> rusqlite::Result<()> {
+    let sql = format!("DELETE FROM {} WHERE start BETWEEN ?1 AND ?2", rows.spans());
+    let ends = [start(thread, 0), start(thread, LAST_PLACE)];
+    connection.execute(&sql, ends).map(drop)
 }
 
 /// The number that a row behind all others gets.

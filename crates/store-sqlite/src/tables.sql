@@ -29,22 +29,18 @@ CREATE TABLE chains(
 
 -- Records and messages stand in the order of writing. Spans say which are a thread's:
 -- the rows from `id` to `last`, or all behind `id` where there is no `last`, stand at
--- the places from `first` on, one behind the other.
+-- its places from the lower 32 bits of `start` on, one behind the other.
 CREATE TABLE record_spans(
-  thread INTEGER NOT NULL REFERENCES threads(id),
-  first INTEGER NOT NULL,           -- seq of the record with that id
+  start INTEGER PRIMARY KEY,        -- thread << 32 | seq of the record with that id
   id INTEGER NOT NULL,
-  last INTEGER,
-  PRIMARY KEY(thread, first)
-) STRICT, WITHOUT ROWID;
+  last INTEGER
+) STRICT;
 
 CREATE TABLE message_spans(
-  thread INTEGER NOT NULL REFERENCES threads(id),
-  first INTEGER NOT NULL,           -- place of the message with that id
+  start INTEGER PRIMARY KEY,        -- thread << 32 | place of the message with that id
   id INTEGER NOT NULL,
-  last INTEGER,
-  PRIMARY KEY(thread, first)
-) STRICT, WITHOUT ROWID;
+  last INTEGER
+) STRICT;
 
 CREATE TABLE records(
   id INTEGER PRIMARY KEY,           -- in the order of writing

@@ -309,8 +309,9 @@ impl Target<'_, '_> {
         self.tails.store(self.connection)?;
         self.connection
             .prepare_cached(
-                "SELECT first + ?2 - id FROM record_spans WHERE thread = ?1 AND id <= ?2
-                  ORDER BY first DESC LIMIT 1",
+                "SELECT (start & 4294967295) + ?2 - id FROM record_spans
+                  WHERE start > ?1 << 32 AND start < (?1 + 1) << 32 AND id <= ?2
+                  ORDER BY start DESC LIMIT 1",
             )?
             .query_row([self.thread.row.id, id], |row| row.get(0))
     }

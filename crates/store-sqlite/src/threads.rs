@@ -162,11 +162,11 @@ fn copy_rows(
                     r.digest, r.body, r.content
                FROM threads t
                {copied}
-               JOIN chains c ON c.id = r.chain
-               JOIN chains n
+               CROSS JOIN chains c ON c.id = r.chain
+               CROSS JOIN chains n
                  ON n.thread = ?2 AND n.branch = c.branch AND n.namespace = c.namespace
               WHERE t.id = ?1
-              ORDER BY s.first, r.id"
+              ORDER BY s.start, r.id"
         ),
         params![source.id, copy, upto + 1, base],
     )?;
@@ -177,7 +177,7 @@ fn copy_rows(
         &format!(
             "INSERT INTO messages(id, thread, name, body, content)
              SELECT ?3 + {PLACE} - 1, ?2, r.name, r.body, r.content
-               FROM threads t {all} WHERE t.id = ?1 ORDER BY s.first, r.id"
+               FROM threads t {all} WHERE t.id = ?1 ORDER BY s.start, r.id"
         ),
         params![source.id, copy, base],
     )?;
@@ -328,13 +328,12 @@ fn remove_rows(connection: &Connection, thread: i64) -> rusqlite::Result<()> {
         &*records,
         "DELETE FROM chains WHERE thread = ?1",
         "DELETE FROM messages WHERE thread = ?1",
-        "DELETE FROM record_spans WHERE thread = ?1",
-        "DELETE FROM message_spans WHERE thread = ?1",
         "DELETE FROM threads WHERE id = ?1",
     ] {
         connection.execute(sql, [thread])?;
     }
-    Ok(())
+    spans::remove(Rows::Records, connection, thread)?;
+    spans::remove(Rows::Messages, connection, thread)
 }
 
 /// The strings and digests that stand in stored bodies.

@@ -67,7 +67,7 @@ impl Store {
     /// How many rows the store has that say where a thread's records are.
     fn spans(&self, name: &str) -> u32 {
         let store = rusqlite::Connection::open(self.folder.path().join("journal.db")).unwrap();
-        let count = "SELECT count(*) FROM record_spans s JOIN threads t ON t.id = s.thread
+        let count = "SELECT count(*) FROM record_spans s JOIN threads t ON t.id = s.start >> 32
                       WHERE t.name = ?1";
         store.query_row(count, [name], |row| row.get(0)).unwrap()
     }
@@ -195,10 +195,7 @@ async fn a_check_finds_rows_that_nobody_holds() {
     let path = store.folder.path().join("journal.db");
     rusqlite::Connection::open(path)
         .unwrap()
-        .execute(
-            "DELETE FROM record_spans WHERE first = 1 AND thread = 1",
-            [],
-        )
+        .execute("DELETE FROM record_spans WHERE start >> 32 = 1", [])
         .unwrap();
     let patience = std::time::Duration::from_mins(1);
     let error = store.journal.check(patience).await.unwrap_err().to_string();
