@@ -165,6 +165,7 @@ codes! {
     NodeTimeout = "RAG0816", "A node took too long";
     MigrationOrder = "RAG0817", "The thread went through other migrations than the graph declares";
     MigrationFailed = "RAG0818", "A migration of the state failed";
+    KeptTwice = "RAG0819", "Two tasks of one step would go on from one call";
 
     Cancelled = "RAG0901", "The work was cancelled";
     Internal = "RAG0999", "An internal promise was broken";

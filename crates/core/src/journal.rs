@@ -83,13 +83,14 @@ pub mod kind {
         name: "run.closed",
         version: 1,
     };
-    /// A superstep is done. Written as version 1 where it names no migrations.
+    /// A superstep is done. Written as version 1 where it names neither migrations nor
+    /// calls whose state is kept.
     pub const CHECKPOINT: Kind = Kind {
         name: "graph.checkpoint",
         version: 2,
     };
     /// The whole state of a chain at one of its checkpoints. Written as version 1
-    /// where it names no migrations.
+    /// where it names neither migrations nor calls whose state is kept.
     pub const SNAPSHOT: Kind = Kind {
         name: "graph.snapshot",
         version: 2,

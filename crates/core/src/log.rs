@@ -1,5 +1,7 @@
 //! A thread's log as it was read back: what resume and inspection look at.
 
+mod kept;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -9,7 +11,7 @@ use serde::Deserialize;
 
 use crate::{
     ids::{Branch, FactKey, MessageId, Namespace, ThreadId},
-    journal::{Chain, Journal, JournalError, Place, Record, Select, Seq, kind},
+    journal::{Chain, Journal, JournalError, Kind, Place, Record, Select, Seq, kind},
     message::Message,
 };
 
@@ -30,15 +32,19 @@ pub struct ThreadLog {
 /// What a snapshot says of its place and of what was counted by then.
 #[derive(Deserialize)]
 struct SnapshotMark {
+    checkpoint: u64,
     at: Option<Seq>,
     messages: u64,
     calls: u64,
+    #[serde(default)]
+    kept: BTreeMap<String, Namespace>,
 }
 
 impl ThreadLog {
     /// Reads what going on with a thread needs: the records since its last run was
     /// opened, and before them the last snapshot of the state and the checkpoints
-    /// that it does not cover. So loading costs what is alive, however long the
+    /// that it does not cover; and the calls of graphs inside that it goes on from,
+    /// where their state is kept. So loading costs what is alive, however long the
     /// thread is. A thread that does not exist has no records.
     ///
     /// # Errors
@@ -52,38 +58,40 @@ impl ThreadLog {
             branch: branch.clone(),
             namespace: Namespace::root(),
         };
-        let newest = |kind| {
-            Select::all()
-                .on(root.clone())
-                .of(kind)
-                .newest_first()
-                .limit(1)
-        };
-        let opened = journal.read(thread, newest(kind::RUN_OPENED)).await?;
-        let snapshot = journal.read(thread, newest(kind::SNAPSHOT)).await?;
-        let opened = opened.first().map(|record| record.seq);
-        let covered = match snapshot.first() {
-            Some(snapshot) => {
-                let mark: SnapshotMark = snapshot.decode(kind::SNAPSHOT)?;
-                mark.at.unwrap_or(snapshot.seq.saturating_sub(1))
+        let opened = newest(journal, thread, &root, kind::RUN_OPENED).await?;
+        let opened = opened.map(|record| record.seq);
+        let (covered, snapshot) = match newest(journal, thread, &root, kind::SNAPSHOT).await? {
+            Some(record) => {
+                let mark: SnapshotMark = record.decode(kind::SNAPSHOT)?;
+                (mark.at.unwrap_or(record.seq.saturating_sub(1)), Some(mark))
             }
-            None => 1,
+            None => (1, None),
         };
-        let mut log = Self::default();
+        let mut records = Vec::new();
         let mut after = covered.saturating_sub(1);
-        if let Some(opened) = opened.filter(|opened| *opened > covered) {
-            let state = Select::all()
-                .on(root)
-                .of(kind::CHECKPOINT)
-                .of(kind::SNAPSHOT);
-            log.read(journal, thread, state.after(after).before(opened))
-                .await?;
-            after = opened.saturating_sub(1);
-        } else if let Some(opened) = opened {
+        if let Some(opened) = opened {
+            if opened > covered {
+                let state = Select::all().on(root);
+                let state = state.of(kind::CHECKPOINT).of(kind::SNAPSHOT);
+                let state = state.after(after).before(opened);
+                records = read_all(journal, thread, state).await?;
+            }
             after = opened.saturating_sub(1);
         }
-        log.read(journal, thread, Select::all().after(after))
-            .await?;
+        let lately = read_all(journal, thread, Select::all().after(after));
+        records.append(&mut lately.await?);
+        let part = kept::Part {
+            branch,
+            records: &records,
+            after,
+        };
+        let kept = kept::read(journal, thread, &part, snapshot).await?;
+        if !kept.is_empty() {
+            records.extend(kept);
+            records.sort_by_key(|record| record.seq);
+        }
+        let mut log = Self::default();
+        log.push_all(records)?;
         log.read_messages(journal, thread).await?;
         Ok(log)
     }
@@ -97,32 +105,14 @@ impl ThreadLog {
         thread: &ThreadId,
     ) -> Result<Self, JournalError> {
         let mut log = Self::default();
-        log.read(journal, thread, Select::all()).await?;
+        log.push_all(read_all(journal, thread, Select::all()).await?)?;
         log.read_messages(journal, thread).await?;
         Ok(log)
     }
 
-    /// Adds what `select` asks for, page by page.
-    async fn read(
-        &mut self,
-        journal: &dyn Journal,
-        thread: &ThreadId,
-        select: Select,
-    ) -> Result<(), JournalError> {
-        let mut after = select.after;
-        loop {
-            let page = journal
-                .read(thread, select.clone().after(after).limit(PAGE))
-                .await?;
-            let last = page.len() < PAGE;
-            for record in page {
-                after = record.seq;
-                self.push(record)?;
-            }
-            if last {
-                return Ok(());
-            }
-        }
+    fn push_all(&mut self, records: Vec<Record>) -> Result<(), JournalError> {
+        self.records.reserve(records.len());
+        records.into_iter().try_for_each(|record| self.push(record))
     }
 
     async fn read_messages(
@@ -272,5 +262,37 @@ impl ThreadLog {
     /// The number of the last message that was written.
     pub fn last_message(&self) -> u64 {
         self.last_message
+    }
+}
+
+/// The newest record of a kind on a chain.
+async fn newest(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    chain: &Chain,
+    kind: Kind,
+) -> Result<Option<Record>, JournalError> {
+    let select = Select::all().on(chain.clone()).of(kind);
+    let select = select.newest_first().limit(1);
+    Ok(journal.read(thread, select).await?.pop())
+}
+
+/// What `select` asks for, page by page.
+async fn read_all(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    select: Select,
+) -> Result<Vec<Record>, JournalError> {
+    let mut after = select.after;
+    let mut records = Vec::new();
+    loop {
+        let page = select.clone().after(after).limit(PAGE);
+        let mut page = journal.read(thread, page).await?;
+        let is_last = page.len() < PAGE;
+        after = page.last().map_or(after, |record| record.seq);
+        records.append(&mut page);
+        if is_last {
+            return Ok(records);
+        }
     }
 }

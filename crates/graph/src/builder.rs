@@ -3,7 +3,12 @@
 mod check;
 mod fault;
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use rustagents_core::ids::NodeName;
 use serde_json::Value;
@@ -11,6 +16,7 @@ use serde_json::Value;
 use crate::{
     cache::{CacheRule, NodeCache},
     graph::{Branch, Compiled, CompiledNode, Graph, Join, Target, Way},
+    kept::Around,
     migration::{Channels, Migration, MigrationError},
     node::{Function, Node, NodeError, NodeOutput, TaskContext},
     policy::NodeSpec,
@@ -62,6 +68,8 @@ pub struct GraphBuilder<S: GraphState = State> {
     nodes: Vec<(String, Arc<dyn Node<S>>)>,
     /// The graphs that run on the same state.
     shared: Vec<(String, Graph<S>)>,
+    /// The nodes that run a graph behind an adapter.
+    adapted: Vec<String>,
     specs: BTreeMap<String, NodeSpec>,
     caches: BTreeMap<String, CacheRule<S>>,
     defaults: NodeSpec,
@@ -132,6 +140,7 @@ impl<S: GraphState> GraphBuilder<S> {
             channels: S::declared(),
             nodes: Vec::new(),
             shared: Vec::new(),
+            adapted: Vec::new(),
             specs: BTreeMap::new(),
             caches: BTreeMap::new(),
             defaults: NodeSpec::new(),
@@ -178,14 +187,15 @@ impl<S: GraphState> GraphBuilder<S> {
     #[must_use]
     pub fn subgraph(mut self, name: impl fmt::Display, graph: Graph<S>) -> Self {
         self.shared.push((name.to_string(), graph.clone()));
-        self.node(name, Shared(graph))
+        let around = Around::default();
+        self.node(name, Shared { graph, around })
     }
 
     /// Adds a node that runs a graph on a state of its own: `into` makes its input,
     /// and `back` what is written once it is done. Both must be pure functions.
     #[must_use]
     pub fn adapted<C: GraphState>(
-        self,
+        mut self,
         name: impl fmt::Display,
         graph: Graph<C>,
         into: impl Fn(&S, &TaskContext) -> C::Update + Send + Sync + 'static,
@@ -196,6 +206,7 @@ impl<S: GraphState> GraphBuilder<S> {
             into: Box::new(into),
             back: Box::new(back),
         };
+        self.adapted.push(name.to_string());
         self.node(name, adapter)
     }
 
@@ -428,10 +439,11 @@ impl<S: GraphState> GraphBuilder<S> {
             .map(|(from, to)| Join::new(from, to))
             .collect();
         let mut ways = self.ways();
+        let mut shared = self.kept_shared();
         let nodes = self.nodes.iter().map(|(name, node)| {
             let compiled = CompiledNode {
                 name: NodeName::from(name.as_str()),
-                node: Arc::clone(node),
+                node: shared.remove(name).unwrap_or_else(|| Arc::clone(node)),
                 way: ways.remove(name.as_str()).unwrap_or(Way::Next(Vec::new())),
                 joins: places(&joins, name),
                 spec: self.spec_of(name),
@@ -448,6 +460,7 @@ impl<S: GraphState> GraphBuilder<S> {
                 Way::Branch(branch) => Some(branch),
                 _ => None,
             }),
+            keeping: keeping(nodes.values()),
             has_deferred: nodes.values().any(|node| node.spec.is_deferred),
             nodes,
             joins,
@@ -460,6 +473,24 @@ impl<S: GraphState> GraphBuilder<S> {
             channels: self.channels,
             migrations: self.migrations,
         }))
+    }
+
+    /// The nodes whose graph is on the same state and keeps what is its own.
+    fn kept_shared(&self) -> BTreeMap<String, Arc<dyn Node<S>>> {
+        let kept = self.shared.iter().filter(|(name, _)| self.keeps(name));
+        kept.map(|(name, graph)| {
+            let channels = self.channels.iter().map(|spec| spec.name.clone());
+            let node = Shared {
+                graph: graph.clone(),
+                around: Around::of(channels.collect()),
+            };
+            (name.clone(), Arc::new(node) as Arc<dyn Node<S>>)
+        })
+        .collect()
+    }
+
+    fn keeps(&self, name: &str) -> bool {
+        self.specs.get(name).is_some_and(|spec| spec.keeps_state)
     }
 
     fn spec_of(&self, name: &str) -> NodeSpec {
@@ -560,11 +591,19 @@ impl<S: GraphState> GraphBuilder<S> {
         TopologyNode {
             kind: node.kind().map(str::to_owned),
             deferred: spec.is_deferred,
+            keeps_state: spec.keeps_state,
             metadata: spec.metadata,
             subgraph: node.graph().cloned().map(Box::new),
             ..TopologyNode::new(name)
         }
     }
+}
+
+fn keeping<'n, S: GraphState>(
+    nodes: impl Iterator<Item = &'n CompiledNode<S>>,
+) -> BTreeSet<NodeName> {
+    let keeping = nodes.filter(|node| node.spec.keeps_state);
+    keeping.map(|node| node.name.clone()).collect()
 }
 
 fn targets(names: &[String]) -> Vec<Target> {

@@ -18,10 +18,11 @@ use rustagents_core::{
 
 use crate::{
     graph::{Compiled, Frame, GraphEnd, OpenError, Outcome, Position},
+    kept::Memory,
     node::{NodeError, NodeFailure},
-    record::{Pending, Source, Task},
+    record::{Pending, Source, Task, TaskWrite},
     schedule::ScheduleError,
-    state::{GraphState, Writes},
+    state::{ChannelName, Delta, GraphState, Writes},
 };
 use serde_json::Value;
 
@@ -50,13 +51,9 @@ impl<'a, S: GraphState> Driver<'a, S> {
     ) -> Result<Position<S>, OpenError> {
         let node = NodeName::from(crate::START);
         let (write, messages) = Compiled::<S>::accept_writes(&*position.state, &node, input)?;
-        // A graph on the state of the one around it begins with all of that.
-        let deltas = match position.gained {
-            Some(_) => Vec::new(),
-            None => self
-                .graph
-                .reduce(&position.state, &[], &mut [Some(write)])?,
-        };
+        let deltas = self.first_deltas(&position, write)?;
+        let mut position = position;
+        let begins = position.begins();
         let mut opened = Position {
             pending: Pending::default(),
             step: 0,
@@ -70,6 +67,8 @@ impl<'a, S: GraphState> Driver<'a, S> {
             writes: Vec::new(),
             deltas,
             messages: self.unrecorded(messages),
+            begins,
+            taken: Vec::new(),
         };
         self.moved(&mut opened, moving, &mut opening, |state, _, number| {
             self.graph.first(state, number, argument)
@@ -77,6 +76,24 @@ impl<'a, S: GraphState> Driver<'a, S> {
         // Whoever opens the run says so first, and of this checkpoint then.
         self.scope.append(opening).await.map_err(Halt::from)?;
         Ok(opened)
+    }
+
+    /// What the input changes, and what a call before it left that does not last. A
+    /// graph on the state of the one around it begins with all of that.
+    fn first_deltas(
+        &self,
+        at: &Position<S>,
+        write: TaskWrite,
+    ) -> Result<Vec<(ChannelName, Delta)>, ScheduleError> {
+        if at.gained.is_some() && at.keeps.is_none() {
+            return Ok(Vec::new());
+        }
+        let reduced = self.graph.reduce(&at.state, &[], &mut [Some(write)]);
+        let mut deltas = reduced?;
+        if let (Some(_), Some(keeps)) = (&at.gained, &at.keeps) {
+            keeps.around.retain_own(&mut deltas);
+        }
+        Ok(deltas)
     }
 
     pub(crate) async fn drive(
@@ -215,6 +232,7 @@ fn end<S: GraphState>(at: &Position<S>, outcome: Outcome) -> GraphEnd<S> {
         steps: at.step,
         parent: at.pending.parent.clone(),
         gained: at.gained.clone().unwrap_or_default(),
+        memory: Memory::of(at),
     }
 }
 

@@ -40,6 +40,8 @@ impl<S: GraphState> Graph<S> {
             writes: Vec::new(),
             deltas: Vec::new(),
             messages: Vec::new(),
+            begins: None,
+            taken: Vec::new(),
         };
         let driver = Driver::new(self.compiled(), scope);
         driver.moved(&mut at, moving, write, |_, mut left, _| {

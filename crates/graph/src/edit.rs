@@ -10,6 +10,7 @@ use crate::{
     builder::END,
     driver::{Driver, Move},
     graph::{Compiled, Graph, OpenError, Position},
+    kept::Kept,
     node::NodeOutput,
     record::{Checkpoint, Pending, Snapshot, Source, Task},
     schedule::{Accepted, check_levels},
@@ -67,6 +68,7 @@ impl<S: GraphState> Graph<S> {
         position.checkpoint = checkpoint.checkpoint;
         position.step = checkpoint.step;
         position.pending = checkpoint.pending;
+        position.kept = Kept::of(checkpoint.kept);
         let owed = self.owed(&snapshot.migrations)?;
         if owed.is_empty() {
             position.apply(&snapshot.state, find)?;
@@ -155,6 +157,8 @@ impl<S: GraphState> Driver<'_, S> {
             writes: Vec::new(),
             deltas,
             messages: self.unrecorded(messages),
+            begins: None,
+            taken: Vec::new(),
         };
         self.moved(at, moving, write, |state, before, number| {
             if ends {
@@ -194,6 +198,8 @@ impl<S: GraphState> Driver<'_, S> {
             writes: Vec::new(),
             deltas: Vec::new(),
             messages: Vec::new(),
+            begins: None,
+            taken: Vec::new(),
         };
         self.moved(&mut rewound, moving, write, |_, before, number| {
             Ok(renamed(before, number))

@@ -22,6 +22,7 @@ use crate::{
     builder::END,
     cache::CacheRule,
     driver::Driver,
+    kept::{Around, Keeps, Kept, Memory},
     migration::Migration,
     node::{Node, NodeFailure},
     policy::NodeSpec,
@@ -54,6 +55,8 @@ pub(crate) struct Compiled<S: GraphState> {
     pub(crate) has_untracked: bool,
     /// Whether a node waits until nothing else is left.
     pub(crate) has_deferred: bool,
+    /// The nodes that keep the state of their graphs.
+    pub(crate) keeping: BTreeSet<NodeName>,
     pub(crate) groups: BTreeMap<String, usize>,
     pub(crate) recursion_limit: u64,
     pub(crate) concurrency: usize,
@@ -213,6 +216,10 @@ pub struct Position<S: GraphState = State> {
     /// All writes since the begin, where somebody wants them. Such a chain has no
     /// snapshots.
     pub(crate) gained: Option<Vec<(ChannelName, Written)>>,
+    /// What its nodes keep.
+    pub(crate) kept: Kept,
+    /// Of a call whose state is kept.
+    pub(crate) keeps: Option<Keeps>,
     /// The migrations that the state went through.
     pub(crate) migrations: Vec<String>,
     /// How many of them, at the end, are on no record yet.
@@ -230,6 +237,8 @@ impl<S: GraphState> Position<S> {
             carried: State::default(),
             growth: Growth::default(),
             gained: None,
+            kept: Kept::default(),
+            keeps: None,
             migrations: Vec::new(),
             owes: 0,
         }
@@ -237,6 +246,16 @@ impl<S: GraphState> Position<S> {
 
     /// Where the chain of `scope` stands, when it began with `state`.
     pub(crate) fn on(state: S, scope: &Scope, collects: bool) -> Result<Self, Halt> {
+        Self::on_around(state, scope, collects, &Around::default())
+    }
+
+    /// As [`on`](Self::on), in a graph with the channels `around`.
+    pub(crate) fn on_around(
+        state: S,
+        scope: &Scope,
+        collects: bool,
+        around: &Around,
+    ) -> Result<Self, Halt> {
         let mut position = Self::new(state);
         position.gained = collects.then(Vec::new);
         let find = &mut |id: &_| scope.log().message(id);
@@ -249,6 +268,7 @@ impl<S: GraphState> Position<S> {
             known = snapshot.checkpoint;
             // Its own record may be gone; the count goes on from there all the same.
             position.checkpoint = known;
+            position.kept = Kept::of(snapshot.kept);
             position.growth = Growth::after_snapshot(record.body.len());
         }
         for record in scope.commits().filter(|record| record.is(kind::CHECKPOINT)) {
@@ -258,6 +278,10 @@ impl<S: GraphState> Position<S> {
             }
             // That of the snapshot itself still says what runs next.
             if checkpoint.checkpoint > known {
+                if let Some(base) = &checkpoint.base {
+                    position.read_back(&base.chain, around, scope)?;
+                    position.growth.goes_on();
+                }
                 position.growth.add(record.body.len());
                 position.apply(&checkpoint.deltas, find)?;
             }
@@ -270,6 +294,7 @@ impl<S: GraphState> Position<S> {
             position.checkpoint = checkpoint.checkpoint;
             position.step = checkpoint.step;
             position.pending = checkpoint.pending;
+            position.kept = Kept::of(checkpoint.kept);
         }
         Ok(position)
     }
@@ -316,6 +341,8 @@ pub struct GraphEnd<S: GraphState = State> {
     pub parent: Option<Vec<Goto>>,
     /// All writes since its begin, where somebody wants them.
     pub(crate) gained: Vec<(ChannelName, Written)>,
+    /// What the next call needs, where the state is kept.
+    pub(crate) memory: Option<Memory>,
 }
 
 /// The outcome of a run of a graph.
@@ -446,6 +473,12 @@ impl<S: GraphState> Graph<S> {
         let is_gone = |waiting: &&crate::record::Waiting| {
             !self.0.joins.iter().any(|join| join.name == waiting.join)
         };
+        if let Err(error) = self.0.check_calls(pending) {
+            return Err(Halt::Incompatible {
+                what: "the next step".into(),
+                difference: error.to_string(),
+            });
+        }
         match pending.waiting.iter().find(is_gone) {
             Some(waiting) => Err(Halt::Incompatible {
                 what: format!("join {}", waiting.join),

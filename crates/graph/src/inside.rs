@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustagents_core::{
     ask::Ask,
-    ids::{Namespace, TaskId},
+    ids::{Namespace, NodeName, TaskId},
     journal::{JournalError, kind},
     scope::{Halt, Scope},
 };
@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     graph::{Graph, Position},
+    kept::Around,
     record::{Checkpoint, Task},
     state::{ChannelSpec, Delta, GraphState, Reducer, State},
     subgraph::MAX_DEPTH,
@@ -37,6 +38,25 @@ pub struct ChildState {
     /// The questions of its tasks that wait for an answer. Those of a graph inside it
     /// are with that one.
     pub asks: Vec<Ask>,
+    /// What its nodes keep of the graphs inside it.
+    pub kept: Vec<KeptState>,
+}
+
+/// What a node keeps of its graph: how the last call ended whose step was taken. The
+/// next one begins there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptState {
+    /// The node.
+    pub node: NodeName,
+    /// The tasks of the call, from the outermost to that of the node.
+    pub namespace: Namespace,
+    /// The number of the last checkpoint of the call.
+    pub checkpoint: u64,
+    /// What is kept: an object of channels, messages in full. Of a graph on the state
+    /// of the one around it, only the channels of its own are here.
+    pub state: Value,
+    /// What the nodes of the graph keep themselves.
+    pub kept: Vec<Self>,
 }
 
 /// The graphs inside a graph, each after the one around it and in the order of the
@@ -100,7 +120,7 @@ impl Children {
             return Ok(());
         }
         let at = begin()?;
-        self.add(scope, &at, at.state.to_json());
+        self.add(scope, &at, at.state.to_json(), graph.kept(scope, &at)?);
         graph.look_inside(scope, &at, self)
     }
 
@@ -121,12 +141,18 @@ impl Children {
             }
             let at = Position::on(State::default(), &scope, false)?;
             let state = known(&at.state, &scope)?;
-            self.add(&scope, &at, state.to_json());
+            self.add(&scope, &at, state.to_json(), Vec::new());
         }
         Ok(())
     }
 
-    fn add<S: GraphState>(&mut self, scope: &Scope, at: &Position<S>, state: Value) {
+    fn add<S: GraphState>(
+        &mut self,
+        scope: &Scope,
+        at: &Position<S>,
+        state: Value,
+        kept: Vec<KeptState>,
+    ) {
         self.found.push(ChildState {
             namespace: scope.namespace().clone(),
             checkpoint: at.checkpoint,
@@ -134,6 +160,7 @@ impl Children {
             state,
             next: at.pending.next.clone(),
             asks: Vec::new(),
+            kept,
         });
     }
 }
@@ -180,6 +207,49 @@ impl<S: GraphState> Graph<S> {
         let mut children = Children::default();
         self.look_inside(scope, at, &mut children)?;
         Ok(children)
+    }
+
+    /// What the nodes keep of their graphs, at `at`: by the names of the nodes. `scope`
+    /// is that of this graph's chain, and is only read.
+    ///
+    /// # Errors
+    /// [`Halt`] where the records cannot be read.
+    pub fn kept(&self, scope: &Scope, at: &Position<S>) -> Result<Vec<KeptState>, Halt> {
+        let mut states = Vec::new();
+        for (name, chain) in &at.kept.chains {
+            let node = self.compiled().node(name);
+            let node = node.filter(|node| node.spec.keeps_state);
+            if let Some(node) = node
+                && let Some(kept) = node.node.look_back(chain, scope)?
+            {
+                let node = name.clone();
+                states.push(KeptState { node, ..kept });
+            }
+        }
+        Ok(states)
+    }
+
+    /// What is kept of this graph since the call on `chain`.
+    pub(crate) fn kept_on(
+        &self,
+        chain: &Namespace,
+        around: &Around,
+        scope: &Scope,
+    ) -> Result<KeptState, Halt> {
+        let at = Position::new(self.empty_state());
+        let (mut at, checkpoint) = self.left_by(at, chain, around, scope)?;
+        at.checkpoint = checkpoint;
+        let mut state = at.state.to_json();
+        if let Some(channels) = state.as_object_mut() {
+            channels.retain(|channel, _| around.is_own(channel));
+        }
+        Ok(KeptState {
+            node: NodeName::from(self.name()),
+            namespace: chain.clone(),
+            checkpoint: at.checkpoint,
+            state,
+            kept: self.kept(scope, &at)?,
+        })
     }
 
     fn look_inside(

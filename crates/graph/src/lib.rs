@@ -4,7 +4,7 @@
 //! keep; `state::field` where a state is a type of one's own), [`builder`] (what a
 //! graph is made of, and every fault that it can have), [`node`] (what a node is
 //! given and gives back), [`question`], [`effect`] (what a task does once, over all
-//! its attempts), [`subgraph`], [`inside`] (where the graphs inside a graph stand), [`edit`] (changes from outside), [`migration`] (threads of older programs), [`schedule`] (the pure
+//! its attempts), [`subgraph`], `kept` (the state of a graph inside, from call to call), [`inside`] (where the graphs inside a graph stand), [`edit`] (changes from outside), [`migration`] (threads of older programs), [`schedule`] (the pure
 //! half of a superstep), [`record`], `snapshot` (when a chain gets one), [`graph`] with its driver, and [`topology`]
 //! (what a graph looks like from outside).
 //!
@@ -23,6 +23,7 @@ pub mod edit;
 pub mod effect;
 pub mod graph;
 pub mod inside;
+mod kept;
 pub mod map_reduce;
 pub mod migration;
 pub mod node;
@@ -42,7 +43,7 @@ pub use driver::Failure;
 pub use edit::Edit;
 pub use effect::{Spawned, StepContext, StepError, StepOptions};
 pub use graph::{Frame, Frameless, Graph, GraphEnd, Outcome, Position};
-pub use inside::{ChildState, Children};
+pub use inside::{ChildState, Children, KeptState};
 pub use map_reduce::{ItemEnd, MapReduce};
 pub use migration::{Channels, Migration, MigrationError};
 pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};

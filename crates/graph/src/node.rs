@@ -17,7 +17,7 @@ use rustagents_core::{
     ask::Ask,
     code::{Class, Code, Coded},
     event::Event,
-    ids::{AskId, NodeName, TaskId},
+    ids::{AskId, Namespace, NodeName, TaskId},
     scope::{Halt, Scope},
     store::{NoStore, Store, StoreError},
 };
@@ -26,7 +26,8 @@ use serde_json::Value;
 
 use crate::{
     effect::{StepError, Work},
-    inside::Children,
+    inside::{Children, KeptState},
+    kept::{CallBefore, Memory},
     record::{Goto, Task},
     state::{ChannelName, GraphState, State, Update, Writes},
     topology::GraphTopology,
@@ -84,6 +85,16 @@ pub trait Node<S: GraphState = State>: Send + Sync {
         false
     }
 
+    /// What is kept of the graph that it runs since the call on `chain`; for a node that
+    /// runs no graph, nothing. `scope` is that of the graph around it.
+    ///
+    /// # Errors
+    /// [`Halt`] where the records cannot be read.
+    fn look_back(&self, chain: &Namespace, scope: &Scope) -> Result<Option<KeptState>, Halt> {
+        let _ = (chain, scope);
+        Ok(None)
+    }
+
     /// Whether it looks itself whether the run is cancelled, and settles then what
     /// it has in flight. Any other node is dropped where it waits; its steps are not.
     fn stops_itself(&self) -> bool {
@@ -106,6 +117,8 @@ pub struct NodeOutput<S: GraphState = State> {
     pub summary: String,
     /// What it writes beside, as it is recorded.
     pub(crate) written: Option<Box<Writes>>,
+    /// How its graph ended, where its state is kept.
+    pub(crate) memory: Option<Memory>,
 }
 
 impl<S: GraphState> Default for NodeOutput<S> {
@@ -138,6 +151,7 @@ impl<S: GraphState> NodeOutput<S> {
             parent: None,
             summary: String::new(),
             written: None,
+            memory: None,
         }
     }
 
@@ -303,6 +317,8 @@ struct Inner {
     task: TaskId,
     argument: Option<Value>,
     tries: u32,
+    /// Where its node keeps the state of its graph.
+    call: Option<CallBefore>,
     /// Nanoseconds of the run's clock.
     alive: AtomicU64,
     /// The thread that polls the task right now; 0 if none does.
@@ -349,13 +365,14 @@ impl fmt::Debug for TaskContext {
 
 impl TaskContext {
     /// The context of try `tries` at the task, from 1.
-    pub(crate) fn new(parent: &Scope, task: &Task, tries: u32) -> Self {
+    pub(crate) fn new(parent: &Scope, task: &Task, tries: u32, call: Option<CallBefore>) -> Self {
         Self(Arc::new(Inner {
             scope: parent.child(&task.task),
             node: task.node.clone(),
             task: task.task.clone(),
             argument: task.argument.clone(),
             tries,
+            call,
             alive: AtomicU64::default(),
             polled: AtomicUsize::new(0),
             held: Mutex::default(),
@@ -405,6 +422,11 @@ impl TaskContext {
         let argument = argument.ok_or_else(|| NodeError::failed("nothing was sent to the node"))?;
         T::deserialize(argument)
             .map_err(|error| NodeError::failed(format!("what was sent to the node: {error}")))
+    }
+
+    /// The call before, where the node keeps the state of its graph.
+    pub(crate) fn call(&self) -> Option<&CallBefore> {
+        self.0.call.as_ref()
     }
 
     /// Which try at the task this is, from 1.

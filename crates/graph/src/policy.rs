@@ -17,6 +17,7 @@ pub struct NodeSpec {
     pub(crate) group: Option<String>,
     pub(crate) is_optional: bool,
     pub(crate) asks: AsksAround,
+    pub(crate) keeps_state: bool,
     pub(crate) metadata: BTreeMap<String, Value>,
 }
 
@@ -81,6 +82,20 @@ impl NodeSpec {
     #[must_use]
     pub fn ask_after(mut self) -> Self {
         self.asks.after = true;
+        self
+    }
+
+    /// Keeps the state of the graph inside by thread: a task of the node begins where
+    /// the last one ended whose step was taken, in this run or an earlier one. Of a
+    /// graph on the state of the one around it, the channels of its own are kept;
+    /// of one behind an adapter all are, and the input is written on top.
+    ///
+    /// The node must hold a graph, as [`subgraph`](crate::GraphBuilder::subgraph) and
+    /// [`adapted`](crate::GraphBuilder::adapted) declare it. Two tasks of it in one
+    /// superstep are refused, since neither could begin where the other ended.
+    #[must_use]
+    pub fn keep_state(mut self) -> Self {
+        self.keeps_state = true;
         self
     }
 

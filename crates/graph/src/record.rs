@@ -1,5 +1,7 @@
 //! What a graph records: checkpoints, and the writes of finished tasks.
 
+use std::collections::BTreeMap;
+
 use rustagents_core::{
     ids::{FactKey, Namespace, NodeName, TaskId},
     journal::{Kind, Seq, kind},
@@ -21,6 +23,10 @@ pub struct Checkpoint {
     /// The checkpoint whose state it starts from, where that is not the one before.
     #[serde(default)]
     pub from: Option<u64>,
+    /// The call whose state it starts from, where it is the first of one whose state
+    /// is kept.
+    #[serde(default)]
+    pub base: Option<Base>,
     /// The changes, in order.
     pub deltas: Vec<(ChannelName, Delta)>,
     /// The writes that the changes come of, where a graph around this one takes them.
@@ -28,6 +34,9 @@ pub struct Checkpoint {
     pub writes: Vec<(ChannelName, Written)>,
     /// The tasks whose writes are in it.
     pub done: Vec<TaskId>,
+    /// The chains of the last calls of those nodes that keep the state of their graph.
+    #[serde(default)]
+    pub kept: BTreeMap<NodeName, Namespace>,
     /// The migrations that the state went through, in order, where the checkpoint is
     /// the first of its chain or they are others than before.
     #[serde(default)]
@@ -44,27 +53,35 @@ pub(crate) struct Body<'b, D> {
     pub(crate) step: u64,
     pub(crate) source: Source,
     pub(crate) from: Option<u64>,
+    pub(crate) base: Option<&'b Base>,
     pub(crate) deltas: &'b [(ChannelName, Delta)],
     pub(crate) writes: &'b [(ChannelName, Written)],
     pub(crate) done: D,
+    pub(crate) kept: &'b BTreeMap<NodeName, Namespace>,
     pub(crate) migrations: &'b [String],
     pub(crate) pending: &'b Pending,
 }
 
-/// `kind` in the version that a body with these migrations needs.
-fn versioned(kind: Kind, migrations: &[String]) -> Kind {
-    if migrations.is_empty() {
-        kind.at(1)
-    } else {
-        kind
-    }
+/// `kind` in the version that a body needs which names calls or migrations, or none.
+fn versioned(kind: Kind, names_some: bool) -> Kind {
+    if names_some { kind } else { kind.at(1) }
 }
 
 impl<D> Body<'_, D> {
     /// What it is recorded as.
     pub(crate) fn kind(&self) -> Kind {
-        versioned(kind::CHECKPOINT, self.migrations)
+        let names_calls = self.base.is_some() || !self.kept.is_empty();
+        versioned(kind::CHECKPOINT, names_calls || !self.migrations.is_empty())
     }
+}
+
+/// The call of a node that a later one goes on from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// Its chain.
+    pub chain: Namespace,
+    /// The number of its last checkpoint.
+    pub checkpoint: u64,
 }
 
 impl Serialize for Checkpoint {
@@ -74,9 +91,11 @@ impl Serialize for Checkpoint {
             step: self.step,
             source: self.source,
             from: self.from,
+            base: self.base.as_ref(),
             deltas: &self.deltas,
             writes: &self.writes,
             done: self.done.iter(),
+            kept: &self.kept,
             migrations: &self.migrations,
             pending: &self.pending,
         };
@@ -96,18 +115,24 @@ impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Listed<D> {
 impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Body<'_, D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pending = self.pending;
-        let mut body = serializer.serialize_struct("Checkpoint", 12)?;
+        let mut body = serializer.serialize_struct("Checkpoint", 14)?;
         body.serialize_field("checkpoint", &self.checkpoint)?;
         body.serialize_field("step", &self.step)?;
         body.serialize_field("source", &self.source)?;
         if let Some(from) = &self.from {
             body.serialize_field("from", from)?;
         }
+        if let Some(base) = &self.base {
+            body.serialize_field("base", base)?;
+        }
         body.serialize_field("deltas", &self.deltas)?;
         if !self.writes.is_empty() {
             body.serialize_field("writes", &self.writes)?;
         }
         body.serialize_field("done", &Listed(self.done.clone()))?;
+        if !self.kept.is_empty() {
+            body.serialize_field("kept", &self.kept)?;
+        }
         if !self.migrations.is_empty() {
             body.serialize_field("migrations", &self.migrations)?;
         }
@@ -165,6 +190,9 @@ pub struct Snapshot {
     pub calls: u64,
     /// The changes, in order.
     pub state: Vec<(ChannelName, Delta)>,
+    /// The chains of the last calls of those nodes that keep the state of their graph.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept: BTreeMap<NodeName, Namespace>,
     /// The migrations that the state went through, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<String>,
@@ -173,7 +201,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// What it is recorded as.
     pub fn kind(&self) -> Kind {
-        versioned(kind::SNAPSHOT, &self.migrations)
+        let names_some = !self.kept.is_empty() || !self.migrations.is_empty();
+        versioned(kind::SNAPSHOT, names_some)
     }
 
     /// The bytes of its body.
@@ -310,6 +339,9 @@ pub struct TaskWrite {
     /// Where it says that the graph around this one goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Vec<Goto>>,
+    /// Whether the next call of its node goes on from the chain of this task.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps: bool,
 }
 
 impl TaskWrite {
@@ -357,9 +389,14 @@ mod tests {
             step: 3,
             source: Source::Fork,
             from: Some(2),
+            base: Some(Base {
+                chain: Namespace::from("sub:4.0"),
+                checkpoint: 3,
+            }),
             deltas: vec![("a \"b\"".into(), Delta::Append(vec![json!(1), json!("x")]))],
             writes: vec![("a".into(), Written::Set(json!({"k": null})))],
             done: vec![TaskId::from("one:6.0")],
+            kept: BTreeMap::from([(NodeName::from("sub"), Namespace::from("sub:5.0"))]),
             migrations: vec!["first".into(), "second".into()],
             pending: Pending {
                 next: vec![task("two:7.0", None), task("three:7.1", Some(json!([1])))],
@@ -379,9 +416,11 @@ mod tests {
             step: 0,
             source: Source::Input,
             from: None,
+            base: None,
             deltas: Vec::new(),
             writes: Vec::new(),
             done: Vec::new(),
+            kept: BTreeMap::new(),
             migrations: Vec::new(),
             pending: Pending::default(),
         }

@@ -2,7 +2,10 @@
 
 mod error;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use rustagents_core::{
     ids::{NodeName, TaskId},
@@ -148,6 +151,33 @@ impl<S: GraphState> Compiled<S> {
             task.argument = argument.cloned();
         }
         Ok(pending)
+    }
+}
+
+impl<S: GraphState> Compiled<S> {
+    /// Says whether a node that keeps the state of its graph has one task of a step
+    /// at the most.
+    ///
+    /// # Errors
+    /// [`ScheduleError::KeptTwice`].
+    pub(crate) fn check_calls(&self, pending: &Pending) -> Result<(), ScheduleError> {
+        if self.keeping.is_empty() {
+            return Ok(());
+        }
+        // Deferred tasks run together, once nothing else is left.
+        for step in [&pending.next, &pending.deferred] {
+            let mut calls = BTreeMap::new();
+            let keeps = |task: &&Task| self.keeping.contains(&task.node);
+            for task in step.iter().filter(keeps) {
+                if let Some(first) = calls.insert(&task.node, &task.task) {
+                    return Err(ScheduleError::KeptTwice {
+                        node: task.node.clone(),
+                        tasks: (first.clone(), task.task.clone()),
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -412,6 +442,7 @@ impl<'a, S: GraphState> Plan<'a, S> {
         if tasks > MAX_FAN_OUT {
             return Err(ScheduleError::FanOut { tasks });
         }
+        self.graph.check_calls(&self.pending)?;
         Ok(self.pending)
     }
 }

@@ -5,10 +5,20 @@
 //! bytes of the state and 64 KiB. A state that only grows never gets one, since
 //! its deltas are the state. How large the state is, is looked at only when the
 //! deltas outgrew what it was then, so that the looks cost a constant share.
+//!
+//! A call that goes on from another one counts what that one has as its own deltas.
+//! It begins with all that is kept, as with a snapshot, if one is due or if it would
+//! rest on more than [`MAX_BASES`].
 
 use rustagents_core::journal::MAX_BATCH_BYTES;
 
-use crate::record::Snapshot;
+use crate::{
+    record::Snapshot,
+    state::{ChannelName, Delta},
+};
+
+/// The most calls that one goes on from, each from the one before.
+pub(crate) const MAX_BASES: usize = 16;
 
 /// The bytes of deltas that are always allowed.
 const ALLOWANCE: usize = 64 << 10;
@@ -23,12 +33,18 @@ pub(crate) struct Growth {
     since: usize,
     /// The bytes of the state when it was last looked at.
     live: usize,
+    /// The calls before this one whose checkpoints make its state.
+    bases: usize,
 }
 
 impl Growth {
     /// After a snapshot of `live` bytes.
     pub(crate) fn after_snapshot(live: usize) -> Self {
-        Self { since: 0, live }
+        Self {
+            since: 0,
+            live,
+            bases: 0,
+        }
     }
 
     /// Counts a checkpoint of `bytes`.
@@ -50,7 +66,36 @@ impl Growth {
         if !self.is_over() || self.live > LARGEST {
             return None;
         }
-        self.since = 0;
+        *self = Self::after_snapshot(self.live);
         Some(snapshot)
+    }
+
+    /// A call begins that goes on from here.
+    pub(crate) fn goes_on(&mut self) {
+        self.bases += 1;
+    }
+
+    /// What was counted is that of a call on `bases` others.
+    pub(crate) fn rests_on(&mut self, bases: usize) {
+        self.bases = bases;
+    }
+
+    /// All that is kept, if a call is to begin with that; `whole` makes it. What is
+    /// too large for a snapshot is not written once more.
+    pub(crate) fn begins_anew(
+        &mut self,
+        whole: impl FnOnce() -> Vec<(ChannelName, Delta)>,
+    ) -> Option<Vec<(ChannelName, Delta)>> {
+        let is_long = self.bases > MAX_BASES;
+        if !is_long && !self.is_over() {
+            return None;
+        }
+        let whole = whole();
+        self.live = serde_json::to_vec(&whole).map_or(usize::MAX, |body| body.len());
+        if !(is_long || self.is_over()) || self.live > LARGEST {
+            return None;
+        }
+        *self = Self::after_snapshot(self.live);
+        Some(whole)
     }
 }

@@ -222,6 +222,14 @@ pub trait GraphState: Clone + fmt::Debug + Send + Sync + 'static {
     /// The changes that make this state of an empty one, without untracked channels.
     fn deltas(&self) -> Vec<(ChannelName, Delta)>;
 
+    /// Those of [`deltas`](Self::deltas) that are for channels that `wants` names. A
+    /// type can spare itself the others.
+    fn deltas_of(&self, wants: &dyn Fn(&str) -> bool) -> Vec<(ChannelName, Delta)> {
+        let mut deltas = self.deltas();
+        deltas.retain(|(channel, _)| wants(channel));
+        deltas
+    }
+
     /// The whole state as JSON: messages in full, unwritten values as null, or as
     /// what their type has at first.
     fn to_json(&self) -> Value;

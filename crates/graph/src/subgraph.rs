@@ -13,6 +13,7 @@ use rustagents_core::{
     BoxFuture,
     ask::Ask,
     code::{Class, Code, Coded},
+    ids::Namespace,
     scope::{Halt, Scope},
 };
 
@@ -20,7 +21,8 @@ use serde_json::Value;
 
 use crate::{
     graph::{Frameless, Graph, GraphEnd, OpenError, Outcome, Position},
-    inside::Children,
+    inside::{Children, KeptState},
+    kept::{Around, CallBefore},
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
     state::{ChannelName, ChannelSpec, GraphState, Written},
     topology::GraphTopology,
@@ -37,7 +39,12 @@ pub const MAX_DEPTH: usize = 8;
 /// has all that the child wrote to it then, and not what its last step wrote alone.
 ///
 /// What was sent to the task is sent on to the nodes that the child starts with.
-pub(crate) struct Shared<S: GraphState>(pub(crate) Graph<S>);
+pub(crate) struct Shared<S: GraphState> {
+    pub(crate) graph: Graph<S>,
+    /// The channels of the graph around it, where the others are kept from call to
+    /// call.
+    pub(crate) around: Around,
+}
 
 impl<S: GraphState> Node<S> for Shared<S> {
     fn run(
@@ -46,12 +53,17 @@ impl<S: GraphState> Node<S> for Shared<S> {
         context: TaskContext,
     ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>> {
         Box::pin(async move {
-            let begin = state.adopted(self.0.channels());
-            let at = Position::on(begin, context.scope(), true)?;
+            let begin = state.adopted(self.graph.channels());
+            let at = Position::on_around(begin, context.scope(), true, &self.around)?;
+            let at = self.graph.inside(at)?;
+            let at = called(&self.graph, at, &self.around, &context)?;
             let input = (S::Update::default(), context.argument_json());
-            let end = Box::pin(drive(&self.0, at, input, &context)).await?;
-            let mut output = NodeOutput::default();
-            for (channel, written) in condensed(self.0.channels(), &*end.state, end.gained) {
+            let end = Box::pin(drive(&self.graph, at, input, &context)).await?;
+            let mut output = NodeOutput {
+                memory: end.memory,
+                ..NodeOutput::default()
+            };
+            for (channel, written) in condensed(self.graph.channels(), &*end.state, end.gained) {
                 if state.check(&channel, &written).is_ok() {
                     let writes = output.written.get_or_insert_default();
                     writes.add(channel, written);
@@ -67,17 +79,23 @@ impl<S: GraphState> Node<S> for Shared<S> {
     }
 
     fn graph(&self) -> Option<&GraphTopology> {
-        Some(self.0.topology())
+        Some(self.graph.topology())
     }
 
     fn look(&self, around: &S, scope: &Scope, children: &mut Children) -> Result<(), Halt> {
-        let begin = || Position::on(around.adopted(self.0.channels()), scope, true);
-        children.look_at(&self.0, scope, begin)
+        let state = around.adopted(self.graph.channels());
+        let begin = || Position::on_around(state, scope, true, &self.around);
+        children.look_at(&self.graph, scope, begin)
+    }
+
+    fn look_back(&self, chain: &Namespace, scope: &Scope) -> Result<Option<KeptState>, Halt> {
+        self.graph.kept_on(chain, &self.around, scope).map(Some)
     }
 
     fn check_inside(&self, around: &S, scope: &Scope) -> Result<(), Halt> {
-        self.0.check_begun(scope, || {
-            Position::on(around.adopted(self.0.channels()), scope, true)
+        self.graph.check_begun(scope, || {
+            let state = around.adopted(self.graph.channels());
+            Position::on_around(state, scope, true, &self.around)
         })
     }
 
@@ -151,10 +169,14 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
     ) -> BoxFuture<'_, Result<NodeOutput<S>, NodeError>> {
         Box::pin(async move {
             let at = self.graph.position(context.scope())?;
+            let at = called(&self.graph, at, &Around::default(), &context)?;
             // What was sent is for `into` to read.
             let input = ((self.into)(&state, &context), None);
             let end = Box::pin(drive(&self.graph, at, input, &context)).await?;
-            let mut output = NodeOutput::of((self.back)(&end.state));
+            let mut output = NodeOutput {
+                memory: end.memory,
+                ..NodeOutput::of((self.back)(&end.state))
+            };
             output.go_on(end.parent);
             Ok(output)
         })
@@ -177,8 +199,27 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
         self.graph.check_begun(scope, || self.graph.position(scope))
     }
 
+    fn look_back(&self, chain: &Namespace, scope: &Scope) -> Result<Option<KeptState>, Halt> {
+        let kept = self.graph.kept_on(chain, &Around::default(), scope);
+        kept.map(Some)
+    }
+
     fn stops_itself(&self) -> bool {
         true
+    }
+}
+
+/// Where a child begins whose state its node keeps; any other, and one that has begun,
+/// where it is.
+fn called<C: GraphState>(
+    graph: &Graph<C>,
+    at: Position<C>,
+    around: &Around,
+    context: &TaskContext,
+) -> Result<Position<C>, Halt> {
+    match context.call() {
+        Some(CallBefore(before)) => at.keeping(graph, before.as_ref(), around, context.scope()),
+        None => Ok(at),
     }
 }
 

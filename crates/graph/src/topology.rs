@@ -85,6 +85,9 @@ pub struct TopologyNode {
     /// Whether it runs only when nothing else is to be run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
+    /// Whether the state of the graph that it runs is kept from call to call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_state: bool,
     /// What its author says of it. It means nothing to the graph.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
@@ -159,6 +162,7 @@ impl TopologyNode {
             name: name.into(),
             kind: None,
             deferred: false,
+            keeps_state: false,
             metadata: BTreeMap::new(),
             subgraph: None,
         }

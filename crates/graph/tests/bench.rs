@@ -182,6 +182,7 @@ impl Bench {
                     messages: 0,
                     calls: 0,
                     state: state.deltas(),
+                    kept: std::collections::BTreeMap::new(),
                     migrations: Vec::new(),
                 };
                 return graph.position_at(checkpoint, &snapshot, find).unwrap();

@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use rustagents_core::code::Coded;
 use rustagents_graph::{
-    END, GraphBuilder, GraphFault, GraphFaults, NodeOutput, NodeSpec, Reducer, RetryPolicy, node_fn,
+    END, Graph, GraphBuilder, GraphFault, GraphFaults, MemoryCache, NodeOutput, NodeSpec, Reducer,
+    RetryPolicy, Writes, node_fn,
 };
 
 fn noop(builder: GraphBuilder, name: &str) -> GraphBuilder {
@@ -144,4 +147,65 @@ fn each_fault_of_a_specification_is_told() {
     ] {
         assert_eq!(told(builder), [expected]);
     }
+}
+
+/// A graph inside, with a channel beside `c`.
+fn inside(channel: &'static str) -> Graph {
+    noop(GraphBuilder::new("inside"), "in")
+        .channel("c", Reducer::Append)
+        .channel(channel, Reducer::Append)
+        .start(["in"])
+        .finish("in")
+        .compile()
+        .unwrap()
+}
+
+#[test]
+fn a_node_keeps_only_the_state_of_a_graph_that_has_one_and_runs() {
+    let keep = || NodeSpec::new().keep_state();
+    let around = || {
+        GraphBuilder::new("g")
+            .channel("c", Reducer::Append)
+            .channel("d", Reducer::Append)
+            .start(["sub"])
+            .finish("sub")
+            .spec("sub", keep())
+    };
+    let adapted = || {
+        let nothing = |_: &_, _: &_| Writes::new();
+        around().adapted("sub", inside("d"), nothing, |_| Writes::new())
+    };
+    assert!(around().subgraph("sub", inside("own")).compile().is_ok());
+    assert!(adapted().compile().is_ok());
+    let holds_none = "`sub` keeps the state of its graph, and holds none";
+    assert_eq!(told(noop(around(), "sub")), [holds_none]);
+    assert_eq!(
+        told(around().subgraph("sub", inside("d"))),
+        ["`sub` keeps what is its graph's own, and all channels of that are those around it"]
+    );
+    let cache = Arc::new(MemoryCache::new(1));
+    assert_eq!(
+        told(adapted().cached("sub", cache, None, |_, _| None)),
+        ["`sub` keeps the state of its graph, and is cached, so that it may not run"]
+    );
+}
+
+#[test]
+fn a_graph_without_a_channel_of_its_own_is_kept_for_what_it_keeps() {
+    let keep = || NodeSpec::new().keep_state();
+    let middle = GraphBuilder::new("middle")
+        .channel("c", Reducer::Append)
+        .subgraph("in", inside("own"))
+        .spec("in", keep())
+        .start(["in"])
+        .finish("in")
+        .compile()
+        .unwrap();
+    let graph = GraphBuilder::new("g")
+        .channel("c", Reducer::Append)
+        .subgraph("sub", middle)
+        .spec("sub", keep())
+        .start(["sub"])
+        .finish("sub");
+    assert!(graph.compile().is_ok());
 }

@@ -120,6 +120,7 @@ fn storms_strike_in_every_way() {
         ("stopped: the store", 20),
         ("is durable", 20),
         ("snapshot", 3),
+        ("a call goes on from another", 20),
         ("the work was cancelled", 20),
         ("stopped at a boundary", 10),
         ("doubt/1 with Done", 10),

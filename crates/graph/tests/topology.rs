@@ -203,6 +203,7 @@ fn keywords_and_ids_as_names_stay_names() {
 #[test]
 fn a_builder_says_what_each_way_and_node_is() {
     let inner = nodes(GraphBuilder::new("inner"), &["x"])
+        .channel("own", Reducer::Append)
         .start(["x"])
         .edge("x", END)
         .compile()
@@ -213,7 +214,7 @@ fn a_builder_says_what_each_way_and_node_is() {
     )
     .subgraph("inside", inner)
     .spec("late", NodeSpec::new().deferred())
-    .spec("inside", NodeSpec::new().on_error("help"))
+    .spec("inside", NodeSpec::new().on_error("help").keep_state())
     .start_branch(|_| "x", [("x", "a"), ("y", "b")])
     .start(["inside"])
     .join(["a", "inside"], "pick")
@@ -228,8 +229,9 @@ graph desk
 node a kind=function
 node b kind=function
 node help kind=function
-node inside kind=subgraph
+node inside kind=subgraph keeps_state
   graph inner
+  channel own append
   node x kind=function
   edge START -> x
   edge x -> END

@@ -4,9 +4,10 @@
 //! state at any checkpoint, from the recorded changes alone), [`fork`], `rewind.rs`
 //! (which goes back in the thread itself), `delete.rs`
 //! and `prune.rs` (which take records out, in one batch with what makes up for
-//! them: `rewrite.rs`), [`stats`](mod@stats), [`check`](mod@check), and [`transfer`]
+//! them: `rewrite.rs`, and not what later calls go on from: `calls.rs`), [`stats`](mod@stats), [`check`](mod@check), and [`transfer`]
 //! with the form of its lines.
 
+mod calls;
 pub mod check;
 mod delete;
 mod error;

@@ -5,6 +5,7 @@ mod children;
 mod drain;
 mod force;
 mod inside;
+mod kept;
 mod migrations;
 mod watched;
 

@@ -103,6 +103,6 @@ mod tests {
     #[test]
     fn the_nearest_codes_are_near_by_number() {
         assert_eq!(nearest(602), "`RAG0601`, `RAG0603`, `RAG0604`");
-        assert_eq!(nearest(9999), "`RAG0818`, `RAG0901`, `RAG0999`");
+        assert_eq!(nearest(9999), "`RAG0819`, `RAG0901`, `RAG0999`");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{END, GraphBuilder, GraphFault, START};
 use crate::{
-    graph::Join,
+    graph::{Graph, Join},
     migration::Migration,
     state::{ChannelSpec, GraphState, Reducer},
 };
@@ -21,6 +21,7 @@ impl<S: GraphState> GraphBuilder<S> {
         self.check_routes(&mut faults);
         self.check_ways(&mut faults);
         self.check_shared(&mut faults);
+        self.check_kept(&names, &mut faults);
         self.check_migrations(&mut faults);
         faults
     }
@@ -36,6 +37,34 @@ impl<S: GraphState> GraphBuilder<S> {
                 });
             }
         }
+    }
+
+    fn check_kept(&self, names: &BTreeSet<&str>, faults: &mut Vec<GraphFault>) {
+        let keeping = self.specs.iter().filter(|(_, spec)| spec.keeps_state);
+        let keeping = keeping.map(|(name, _)| name);
+        for name in keeping.filter(|name| names.contains(name.as_str())) {
+            let node = || name.clone();
+            let shared = self.shared.iter().find(|(shared, _)| shared == name);
+            match shared {
+                Some((_, graph)) if !self.has_own(graph) => {
+                    faults.push(GraphFault::NothingKept { node: node() });
+                }
+                None if !self.adapted.contains(name) => {
+                    faults.push(GraphFault::NoGraphKept { node: node() });
+                }
+                _ => {}
+            }
+            if self.caches.contains_key(name) {
+                faults.push(GraphFault::KeptAndCached { node: node() });
+            }
+        }
+    }
+
+    /// Whether something of a graph on the same state is not the state of this one.
+    fn has_own(&self, graph: &Graph<S>) -> bool {
+        let is_around = |spec: &ChannelSpec| self.channels.iter().any(|own| own.name == spec.name);
+        let mut channels = graph.channels().iter();
+        !graph.compiled().keeping.is_empty() || channels.any(|spec| !is_around(spec))
     }
 
     fn check_shared(&self, faults: &mut Vec<GraphFault>) {

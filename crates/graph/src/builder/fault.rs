@@ -115,6 +115,24 @@ pub enum GraphFault {
     /// A migration has no name.
     #[error("a migration has no name")]
     NamelessMigration,
+    /// A node keeps the state of a graph, and holds none.
+    #[error("`{node}` keeps the state of its graph, and holds none")]
+    NoGraphKept {
+        /// The node.
+        node: String,
+    },
+    /// A node keeps the state of a graph that has none of its own.
+    #[error("`{node}` keeps what is its graph's own, and all channels of that are those around it")]
+    NothingKept {
+        /// The node.
+        node: String,
+    },
+    /// A node keeps the state of a graph that a cache would not let run.
+    #[error("`{node}` keeps the state of its graph, and is cached, so that it may not run")]
+    KeptAndCached {
+        /// The node.
+        node: String,
+    },
     /// A node has no edge, route, branch, command or join.
     #[error("`{node}` has no way on")]
     NoWayOn {

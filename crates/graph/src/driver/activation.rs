@@ -18,6 +18,7 @@ use crate::{
     cache::{keepable, kept_output},
     effect::Asked,
     graph::{CompiledNode, Position},
+    kept::CallBefore,
     node::{NodeError, NodeFailure, NodeOutput, TaskContext},
     policy::{NodeSpec, Timeout},
     record::{FailedTry, Task, TaskWrite},
@@ -141,7 +142,7 @@ impl<S: GraphState> Driver<'_, S> {
         loop {
             number += 1;
             let scope = renewed.as_ref().unwrap_or(self.scope);
-            let context = TaskContext::new(scope, task, number);
+            let context = TaskContext::new(scope, task, number, call_before(at, node));
             let ended = self.attempt(at, node, &context).await;
             let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
                 return Tried::own(ended);
@@ -212,7 +213,7 @@ impl<S: GraphState> Driver<'_, S> {
         node: &'t CompiledNode<S>,
         task: &Task,
     ) -> TaskFuture<'t, S> {
-        let context = TaskContext::new(self.scope, task, 1);
+        let context = TaskContext::new(self.scope, task, 1, call_before(at, node));
         TaskFuture::new(&*node.node, Arc::clone(&at.state), context)
     }
 
@@ -351,6 +352,13 @@ impl<S: GraphState> Driver<'_, S> {
             Duration::ZERO
         }
     }
+}
+
+/// What a task knows of the last call of its node, where that keeps the state of its
+/// graph.
+fn call_before<S: GraphState>(at: &Position<S>, node: &CompiledNode<S>) -> Option<CallBefore> {
+    let keeps = node.spec.keeps_state;
+    keeps.then(|| CallBefore(at.kept.last(&node.name)))
 }
 
 /// What of an output may be another task's, if the graph takes it at all.

@@ -14,6 +14,7 @@ use rustagents_core::{
 use super::{Driver, end, refused, superstep::Superstep, unrecorded};
 use crate::{
     graph::{Frame, OpenError, Outcome, Position},
+    kept::{Beginning, Taken},
     node::NodeError,
     record::{Body, Pending, Snapshot, Source, Task, TaskWrite},
     schedule::ScheduleError,
@@ -40,6 +41,10 @@ pub(crate) struct Move<'t> {
     pub(crate) deltas: Vec<(ChannelName, Delta)>,
     /// The messages in them that are no rows yet.
     pub(crate) messages: Vec<Arc<Message>>,
+    /// How the records of a call begin that goes on from another one.
+    pub(crate) begins: Option<Beginning>,
+    /// The calls of nodes that keep the state of their graph.
+    pub(crate) taken: Vec<(NodeName, Taken)>,
 }
 
 /// What all tasks of a step write, in task order.
@@ -108,6 +113,8 @@ impl<S: GraphState> Driver<'_, S> {
             writes,
             deltas,
             messages: step.take_messages(),
+            begins: None,
+            taken: self.taken(&mut step, &tasks),
         };
         let mut write = self.scope.write();
         let moved = self.moved(at, moving, &mut write, |state, before, number| {
@@ -135,6 +142,25 @@ impl<S: GraphState> Driver<'_, S> {
                 Ok(Advanced::Refused(last(), error))
             }
         }
+    }
+
+    /// The calls of the step whose state is kept.
+    fn taken(&self, step: &mut Superstep<'_, S>, tasks: &[Task]) -> Vec<(NodeName, Taken)> {
+        if self.graph.keeping.is_empty() {
+            return Vec::new();
+        }
+        let mut memories = std::mem::take(&mut step.memories);
+        let writes = tasks.iter().zip(&step.writes).enumerate();
+        let keep = |write: &Option<TaskWrite>| write.as_ref().is_some_and(|write| write.keeps);
+        let kept = writes.filter(|(_, (_, write))| keep(write));
+        kept.map(|(place, (task, _))| {
+            let taken = Taken {
+                chain: self.scope.namespace().child(&task.task),
+                memory: memories.remove(&place),
+            };
+            (task.node.clone(), taken)
+        })
+        .collect()
     }
 
     /// Goes back to where the records say that the graph stands, after writes that
@@ -172,6 +198,8 @@ impl<S: GraphState> Driver<'_, S> {
             mut writes,
             mut deltas,
             messages,
+            begins,
+            taken,
         } = moving;
         self.migrate(at, write)?;
         let is_first = at.checkpoint == 0;
@@ -181,6 +209,9 @@ impl<S: GraphState> Driver<'_, S> {
         let number = at.checkpoint + 1;
         let before = std::mem::take(&mut at.pending);
         let pending = follow(&at.state, before, number)?;
+        for (node, call) in taken {
+            at.kept.take(node, call);
+        }
         if let Some(gained) = &mut at.gained {
             gained.extend_from_slice(&writes);
         }
@@ -188,14 +219,25 @@ impl<S: GraphState> Driver<'_, S> {
             writes.retain(|(channel, _)| self.graph.is_tracked(channel));
             deltas.retain(|(channel, _)| self.graph.is_tracked(channel));
         }
+        let base = match begins {
+            None => None,
+            Some(Beginning::On(base)) => Some(base),
+            Some(Beginning::Whole(mut whole)) => {
+                whole.append(&mut deltas);
+                deltas = whole;
+                None
+            }
+        };
         let body = Body {
             checkpoint: number,
             step,
             source,
             from,
+            base: base.as_ref(),
             deltas: &deltas,
             writes: &writes,
             done: done.iter().map(|task| &task.task),
+            kept: &at.kept.chains,
             migrations: if is_first || source == Source::Fork {
                 &at.migrations
             } else {
@@ -234,11 +276,12 @@ impl<S: GraphState> Driver<'_, S> {
 
     /// Adds a snapshot of where a checkpoint of `bytes` led, if one is due.
     fn snapshot(&self, at: &mut Position<S>, bytes: usize, write: &mut Write) {
-        if at.gained.is_some() {
-            return;
-        }
         let mut growth = at.growth;
         growth.add(bytes);
+        if at.gained.is_some() {
+            at.growth = growth;
+            return;
+        }
         let due = growth.due(|| self.whole(at));
         at.growth = growth;
         if let Some(snapshot) = due {
@@ -255,6 +298,7 @@ impl<S: GraphState> Driver<'_, S> {
             messages,
             calls,
             state: at.deltas(),
+            kept: at.kept.chains.clone(),
             migrations: at.migrations.clone(),
         }
     }

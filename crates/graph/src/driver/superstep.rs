@@ -1,6 +1,6 @@
 //! The tasks of one superstep.
 
-use std::{future::poll_fn, sync::Arc, task::Poll};
+use std::{collections::BTreeMap, future::poll_fn, sync::Arc, task::Poll};
 
 use futures::{StreamExt, stream::FuturesUnordered};
 use rustagents_core::{
@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     graph::{CompiledNode, Position},
+    kept::Memory,
     node::{NodeError, NodeOutput},
     record::{Task, TaskWrite},
     schedule::check_levels,
@@ -36,6 +37,8 @@ pub(super) struct Superstep<'g, S: GraphState> {
     pub(super) writes: SmallVec<[Option<TaskWrite>; 1]>,
     /// The writes that no record keeps yet, with the messages that are in them.
     fresh: SmallVec<[(usize, Vec<Arc<Message>>); 1]>,
+    /// How the calls ended whose state is kept, by the places of their tasks.
+    pub(super) memories: BTreeMap<usize, Memory>,
     trouble: Option<Box<Trouble>>,
 }
 
@@ -60,6 +63,7 @@ impl<'g, S: GraphState> Superstep<'g, S> {
             nodes: SmallVec::new(),
             writes: SmallVec::new(),
             fresh: SmallVec::new(),
+            memories: BTreeMap::new(),
             trouble: None,
         }
     }
@@ -349,8 +353,13 @@ impl<'g, S: GraphState> Driver<'g, S> {
     ) -> Result<(), NodeError> {
         let &Activation { index, task, node } = what;
         let summary = std::mem::take(&mut output.summary);
+        let memory = output.memory.take();
         let accepted = node.accept(&at.state, output);
-        let (write, messages) = accepted.map_err(|error| refused(&error))?;
+        let (mut write, messages) = accepted.map_err(|error| refused(&error))?;
+        if let Some(memory) = memory {
+            write.keeps = true;
+            step.memories.insert(index, memory);
+        }
         check_levels(&task.node, &write, self.scope.namespace().depth())
             .map_err(|error| refused(&error))?;
         self.scope.emit_to(Interest::Updates, || Event::NodeWrote {

@@ -197,9 +197,11 @@ impl<S: GraphState> Driver<'_, S> {
             step: at.step,
             source: Source::Migration,
             from: None,
+            base: None,
             deltas: &[],
             writes: &[],
             done: std::iter::empty(),
+            kept: &at.kept.chains,
             migrations: &at.migrations,
             pending: &at.pending,
         };

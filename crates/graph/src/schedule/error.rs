@@ -85,6 +85,17 @@ pub enum ScheduleError {
         /// The tasks.
         tasks: (TaskId, TaskId),
     },
+    /// Two tasks of one step would begin where the last call of their node ended.
+    #[error(
+        "tasks {} and {} of one step both go on from the last call of node `{node}`",
+        tasks.0, tasks.1
+    )]
+    KeptTwice {
+        /// The node.
+        node: NodeName,
+        /// The tasks.
+        tasks: (TaskId, TaskId),
+    },
     /// A step would have more than [`MAX_FAN_OUT`] tasks.
     #[error("the next step would have {tasks} tasks, more than {MAX_FAN_OUT}")]
     FanOut {
@@ -101,6 +112,7 @@ impl Coded for ScheduleError {
             Self::Route { .. } => Code::UnknownRoute,
             Self::Goto { .. } | Self::NoParent { .. } | Self::TooFarOut { .. } => Code::Goto,
             Self::ConcurrentUpdate { .. } => Code::ConcurrentUpdate,
+            Self::KeptTwice { .. } => Code::KeptTwice,
             Self::FanOut { .. } => Code::FanOut,
         }
     }
@@ -109,6 +121,10 @@ impl Coded for ScheduleError {
         match self {
             Self::ConcurrentUpdate { channel, .. } => Some(format!(
                 "make `{channel}` an append channel, or let one of the nodes write it"
+            )),
+            Self::KeptTwice { node, .. } => Some(format!(
+                "let the tasks of `{node}` run one after the other, or let it begin empty each \
+                 time"
             )),
             Self::Goto { node, .. } => Some(format!(
                 "declare with the builder where `{node}` may go, and go there"

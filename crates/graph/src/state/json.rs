@@ -317,11 +317,15 @@ impl GraphState for State {
     }
 
     fn deltas(&self) -> Vec<(ChannelName, Delta)> {
-        let tracked = self.channels.iter();
+        self.deltas_of(&|_| true)
+    }
+
+    fn deltas_of(&self, wants: &dyn Fn(&str) -> bool) -> Vec<(ChannelName, Delta)> {
+        let tracked = self.channels.iter().filter(|(name, _)| wants(name));
         let tracked = tracked.filter(|(_, channel)| channel.reducer != Reducer::Untracked);
         let tracked =
             tracked.filter_map(|(name, channel)| Some((name.clone(), channel.content.delta()?)));
-        let carried = self.carried.iter();
+        let carried = self.carried.iter().filter(|(name, _)| wants(name));
         let carried =
             carried.filter_map(|(name, content)| Some((name.clone().into(), content.delta()?)));
         tracked.chain(carried).collect()

@@ -86,6 +86,13 @@ pub enum TopologyChange {
         /// Whether it is deferred now.
         deferred: bool,
     },
+    /// The state of a node's graph is kept from call to call now, or not any more.
+    KeepsStateChanged {
+        /// Its name.
+        node: String,
+        /// Whether it is kept now.
+        keeps_state: bool,
+    },
     /// Something else is said of a node.
     MetadataChanged {
         /// Its name.
@@ -248,6 +255,12 @@ impl TopologyNode {
             changes.push(TopologyChange::DeferredChanged {
                 node: node(),
                 deferred: new.deferred,
+            });
+        }
+        if self.keeps_state != new.keeps_state {
+            changes.push(TopologyChange::KeepsStateChanged {
+                node: node(),
+                keeps_state: new.keeps_state,
             });
         }
         let keys: BTreeSet<_> = self.metadata.keys().chain(new.metadata.keys()).collect();
@@ -587,6 +600,14 @@ fn node_line(change: &TopologyChange, f: &mut fmt::Formatter<'_>) -> fmt::Result
                 "is deferred now"
             } else {
                 "is not deferred any more"
+            };
+            write!(f, "node changed: {}: {now}", Shown(node))
+        }
+        TopologyChange::KeepsStateChanged { node, keeps_state } => {
+            let now = if *keeps_state {
+                "keeps the state of its graph now"
+            } else {
+                "does not keep the state of its graph any more"
             };
             write!(f, "node changed: {}: {now}", Shown(node))
         }

@@ -225,6 +225,8 @@ struct RawNode {
     #[serde(default)]
     deferred: bool,
     #[serde(default)]
+    keeps_state: bool,
+    #[serde(default)]
     metadata: BTreeMap<String, Value>,
     #[serde(default)]
     subgraph: Option<Box<RawGraph>>,
@@ -324,6 +326,7 @@ impl Reader {
             name: raw.name,
             kind: raw.kind,
             deferred: raw.deferred,
+            keeps_state: raw.keeps_state,
             metadata: raw.metadata,
             subgraph,
         })

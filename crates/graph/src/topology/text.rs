@@ -82,7 +82,8 @@ impl TopologyNode {
         let kind = self.kind.as_deref();
         let kind = kind.map_or(String::new(), |kind| format!(" kind={}", word(kind)));
         let deferred = if self.deferred { " deferred" } else { "" };
-        lines.push(format!("{indent}node {name}{kind}{deferred}"));
+        let keeps = if self.keeps_state { " keeps_state" } else { "" };
+        lines.push(format!("{indent}node {name}{kind}{deferred}{keeps}"));
         for (key, value) in &self.metadata {
             lines.push(format!("{indent}  metadata {}={value}", word(key)));
         }

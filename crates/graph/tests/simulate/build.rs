@@ -30,6 +30,10 @@ pub(super) fn graph(plan: &Plan, world: &Arc<World>) -> Graph {
         .fold(GraphBuilder::new(&plan.name), |builder, name| {
             builder.channel(name.clone(), Reducer::Untracked)
         });
+    let own = plan.own.into_iter();
+    let builder = own.fold(builder, |builder, name| {
+        builder.channel(name, Reducer::Counter)
+    });
     let mut builder = channels(builder)
         .start(plan.start.clone())
         .group("few", plan.group)
@@ -169,6 +173,9 @@ fn spec(policy: &Policy) -> NodeSpec {
     }
     if policy.ask_after {
         spec = spec.ask_after();
+    }
+    if policy.kept {
+        spec = spec.keep_state();
     }
     spec
 }

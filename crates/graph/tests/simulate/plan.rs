@@ -8,9 +8,14 @@ const MAX_DEPTH: u32 = 2;
 /// The names of the counters of loops.
 pub(super) const LOOPS: [&str; 6] = ["loop0", "loop1", "loop2", "loop3", "loop4", "loop5"];
 
+/// The channels that only the graphs of a depth have, from the first one inside.
+const OWN: [&str; MAX_DEPTH as usize] = ["own1", "own2"];
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) name: String,
+    /// Its channel that the graph around it has not.
+    pub(super) own: Option<&'static str>,
     pub(super) nodes: Vec<NodePlan>,
     pub(super) joins: Vec<(Vec<String>, String)>,
     pub(super) start: Vec<String>,
@@ -103,6 +108,8 @@ pub(super) struct Policy {
     pub(super) ask_after: bool,
     /// A failure of it that the plan does not know of would change the end.
     pub(super) fragile: bool,
+    /// The state of the graph inside is kept from call to call.
+    pub(super) kept: bool,
 }
 
 /// Which time of a try is bounded.
@@ -209,6 +216,7 @@ impl Generator<'_> {
             8 => self.deferred(rest),
             10 if self.depth < MAX_DEPTH => self.child(rest),
             9 => self.failing(),
+            11 if self.depth < MAX_DEPTH => self.called_again(rest),
             _ => self.line(size),
         }
     }
@@ -287,6 +295,28 @@ impl Generator<'_> {
         }
     }
 
+    /// A graph inside this one that is called several times, and keeps its state.
+    fn called_again(&mut self, rest: u64) -> Ends {
+        let Some(counter) = LOOPS.get(*self.loops) else {
+            return self.line(rest);
+        };
+        *self.loops += 1;
+        let fragile = self.fragile;
+        let (plan, _) = self.inside(rest.min(3), fragile);
+        let entry = self.held(plan);
+        self.at(&entry).policy.kept = true;
+        let exit = self.scripted();
+        let rounds = 2 + self.dice.below(3);
+        let tail = self.node(Way::Loop {
+            counter,
+            rounds,
+            again: entry.clone(),
+            on: exit.clone(),
+        });
+        self.link(&entry, &tail);
+        Ends { entry, exit }
+    }
+
     /// A node that chooses one of two parts, by a route or by a command.
     fn chosen(&mut self, rest: u64, commands: bool) -> Ends {
         let (one, other) = (self.part(rest / 2), self.part(rest - rest / 2));
@@ -335,7 +365,16 @@ impl Generator<'_> {
     }
 
     fn inside(&mut self, size: u64, fragile: bool) -> (Plan, String) {
-        Plan::sized(self.dice, size, self.depth + 1, self.loops, fragile)
+        let depth = self.depth + 1;
+        let (mut plan, last) = Plan::sized(self.dice, size, depth, self.loops, fragile);
+        let own = OWN.get(depth as usize - 1).unwrap();
+        plan.own = Some(own);
+        for node in &mut plan.nodes {
+            if let Work::Script(script) = &mut node.work {
+                script.writes.push(own);
+            }
+        }
+        (plan, last)
     }
 
     /// A child whose last node names where this graph goes on.
@@ -366,10 +405,12 @@ impl Generator<'_> {
             Work::Adapted(plan)
         };
         let name = self.node(Way::Next(Vec::new()));
+        let kept = self.plan.nodes.len().is_multiple_of(2);
         let node = self.at(&name);
         node.work = work;
         node.policy = Policy {
             fragile: node.policy.fragile,
+            kept,
             ..Policy::default()
         };
         name

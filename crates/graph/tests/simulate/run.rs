@@ -40,7 +40,7 @@ use super::{
 use crate::bench::Closing;
 
 /// The most attempts after the storm.
-const MAX_CALM: usize = 60;
+const MAX_CALM: usize = 120;
 
 /// What a run came to.
 #[derive(Debug, PartialEq)]

@@ -85,6 +85,9 @@ impl Ledger {
         }
         if entry.kind.name == kind::CHECKPOINT.name {
             let checkpoint: Checkpoint = serde_json::from_str(&entry.body).unwrap();
+            if checkpoint.base.is_some() {
+                self.trace.push("a call goes on from another".into());
+            }
             let path = |task| entry.chain.namespace.child(task).to_string();
             self.finished.extend(checkpoint.done.iter().map(path));
         }

@@ -77,10 +77,12 @@ fn node(inner: impl Strategy<Value = GraphTopology>) -> impl Strategy<Value = To
     let metadata = proptest::collection::btree_map(".{0,2}", metadata(), 0..2);
     let subgraph = proptest::option::weighted(0.2, inner.prop_map(Box::new));
     let kind = proptest::option::of(name());
-    (name(), kind, any::<bool>(), metadata, subgraph).prop_map(
-        |(name, kind, deferred, metadata, subgraph)| {
+    let said = (any::<bool>(), any::<bool>());
+    (name(), kind, said, metadata, subgraph).prop_map(
+        |(name, kind, (deferred, keeps_state), metadata, subgraph)| {
             let mut node = TopologyNode::new(name);
             (node.kind, node.deferred) = (kind, deferred);
+            node.keeps_state = keeps_state;
             (node.metadata, node.subgraph) = (metadata, subgraph);
             node
         },

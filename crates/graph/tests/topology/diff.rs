@@ -26,6 +26,7 @@ fn each_change_is_a_line() {
         channel("new", Reducer::Overwrite),
     ];
     new.nodes[0].kind = Some("agent".to_owned());
+    old.nodes[1].keeps_state = true;
     old.nodes[0].metadata = [("k".to_owned(), json!(1)), ("l".to_owned(), json!(1))].into();
     new.nodes[0].metadata = [("k".to_owned(), json!(1))].into();
     let old = nested(old, "b", shape(&["START x", "x END"]));
@@ -38,6 +39,7 @@ channel removed: `old`, append
 node added: `d`
 node changed: `a`: kind was none, is `agent`
 node changed: `a`: metadata `l`
+node changed: `b`: does not keep the state of its graph any more
 in `b`: edge changed: `x` -> `END`: was direct, is route `r`
 node changed: `c`: is deferred now
 start removed: `b`

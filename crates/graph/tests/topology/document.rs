@@ -37,7 +37,8 @@ fn a_full_document_says_everything() {
     graph.nodes[1]
         .metadata
         .insert("owner".to_owned(), json!("ops"));
-    let graph = nested(graph, "c", GraphTopology::new("inner"));
+    let mut graph = nested(graph, "c", GraphTopology::new("inner"));
+    graph.nodes[2].keeps_state = true;
     let inner = json!({"name": "inner", "channels": [], "nodes": [], "edges": []});
     let expected = json!({
         "schema": "rag.graph/1",
@@ -46,7 +47,7 @@ fn a_full_document_says_everything() {
         "nodes": [
             {"name": "a", "deferred": true},
             {"name": "b", "kind": "agent", "metadata": {"owner": "ops"}},
-            {"name": "c", "subgraph": inner},
+            {"name": "c", "keeps_state": true, "subgraph": inner},
         ],
         "edges": [
             {"from": "START", "to": "a", "label": null},

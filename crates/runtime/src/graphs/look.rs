@@ -11,7 +11,7 @@ use rustagents_core::{
     scope::{Halt, RunShared, Scope},
 };
 use rustagents_graph::{
-    ChildState, Graph, GraphState, Outcome, Position,
+    ChildState, Graph, GraphState, KeptState, Outcome, Position,
     record::{Checkpoint, Task},
 };
 
@@ -69,6 +69,10 @@ pub struct GraphInside<S: GraphState> {
     /// nor one of which records were pruned, nor, where the thread has to be migrated
     /// still, one on the same state.
     pub children: Vec<ChildState>,
+    /// What the nodes of the graph keep of their graphs from call to call: how the
+    /// last calls ended whose steps were taken. What the graphs inside keep is with
+    /// them.
+    pub kept: Vec<KeptState>,
     /// Whether there are more than
     /// [`MAX_CHILDREN`](rustagents_graph::inside::MAX_CHILDREN).
     pub is_cut: bool,
@@ -286,12 +290,14 @@ fn inside<S: GraphState>(
         own.map_or_else(|| ask.id.to_string(), ToString::to_string)
     };
     let asks: Vec<_> = asks.map(|ask| (asker(ask), ask)).collect();
+    let kept = graph.kept(scope, &at)?;
     let children = graph.children(scope, &at)?;
     let children = children.asking(asks.iter().map(|(asker, ask)| (asker.as_str(), *ask)));
     Ok(GraphInside {
         checkpoint: at.checkpoint,
         state: at.state,
         next: at.pending.next,
+        kept,
         is_cut: children.is_cut(),
         children: children.into_found(),
     })

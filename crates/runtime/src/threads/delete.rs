@@ -66,7 +66,7 @@ impl Runtime {
     /// Takes a run that ended out of its thread. The last one leaves the thread as
     /// it was before, except that nothing is numbered again: no message, call,
     /// checkpoint or task, and so no question or step either. An earlier one leaves
-    /// its state, as a snapshot.
+    /// its state, as a snapshot, and what its nodes keep of graphs inside.
     ///
     /// # Errors
     /// [`ThreadsError::UnknownRun`]; [`ThreadsError::StateGone`]: what came before
@@ -99,6 +99,9 @@ impl Runtime {
                 _ => row.run == *run,
             })
         };
+        // Later runs may go on from calls that were this one's.
+        let needed = survey.calls.needed(hole.number, |seq| !drops(seq));
+        let drops = |seq: Seq| drops(seq) && !needed.contains(&seq);
         let rewrite = Rewrite {
             runtime: self,
             thread,

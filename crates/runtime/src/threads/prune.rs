@@ -49,6 +49,8 @@ struct Kept {
     calls: BTreeSet<CallId>,
     /// Inputs that wait in the queue.
     waiting: BTreeSet<String>,
+    /// Checkpoints of calls whose state is kept.
+    called: BTreeSet<Seq>,
 }
 
 impl Runtime {
@@ -113,6 +115,8 @@ impl Plan {
             let first: Checkpoint = first.decode(kind::CHECKPOINT)?;
             let begun = survey.begun_since(at, &first.pending).into_iter();
             kept.calls = begun.map(|(call, _)| call).collect();
+            let stays = |seq| survey.row(seq).is_some_and(|row| kept.keeps(row));
+            kept.called = survey.calls.needed(kept.first.0, stays);
         }
         let rows = survey.rows.iter();
         let counted = rows.filter(|row| !matches!(row.what, What::Snapshot { .. }));
@@ -162,6 +166,7 @@ impl Kept {
             runs: runs.map(|point| point.row.run.clone()).collect(),
             calls: BTreeSet::new(),
             waiting: survey.waiting(),
+            called: BTreeSet::new(),
         })
     }
 
@@ -184,7 +189,8 @@ impl Kept {
                 Some((item, _)) => self.waiting.contains(item),
                 None => self.is_of_a_call(key.as_str()),
             },
-            What::Attempt { .. } | What::Other => false,
+            What::Other => self.called.contains(&row.seq),
+            What::Attempt { .. } => false,
         }
     }
 

@@ -1,6 +1,8 @@
 //! The state at any checkpoint, made from the recorded changes alone: no plan is
 //! needed, since a change says what kind of channel it is for.
 
+use std::collections::BTreeMap;
+
 use rustagents_core::{
     ask::Ask,
     ids::{Branch, ThreadId},
@@ -154,10 +156,12 @@ pub(super) async fn snapshot(
     let mut state = State::default();
     let mut migrations = Vec::new();
     let (mut reached, mut after) = (0, 0);
+    let mut kept = BTreeMap::new();
     if let Some((of, at, seq)) = survey.covering(number) {
         let covering = read_snapshot(journal, thread, seq).await?;
         apply(&mut state, log, &covering.state)?;
         migrations = covering.migrations;
+        kept = covering.kept;
         (reached, after) = (of, at.saturating_sub(1));
     }
     let select = Select::all().on(root()).of(kind::CHECKPOINT);
@@ -172,6 +176,7 @@ pub(super) async fn snapshot(
                 if !checkpoint.migrations.is_empty() {
                     migrations = checkpoint.migrations;
                 }
+                kept = checkpoint.kept;
                 reached += 1;
             }
         }
@@ -193,6 +198,7 @@ pub(super) async fn snapshot(
         messages: log.last_message(),
         calls: log.last_call(),
         state: state.deltas(),
+        kept,
         migrations,
     })
 }

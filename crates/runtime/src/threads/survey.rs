@@ -12,7 +12,7 @@ use rustagents_graph::{
     record::{Checkpoint, Pending, Snapshot, Source},
 };
 
-use super::{ThreadsError, root};
+use super::{ThreadsError, calls::Calls, root};
 use crate::{doubt::Tasks, inbox::item_of_key, record::RunAttempt};
 
 /// How many records are read at a time.
@@ -22,6 +22,7 @@ const PAGE: usize = 1_000;
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub(super) rows: Vec<Row>,
+    pub(super) calls: Calls,
 }
 
 /// A record.
@@ -95,6 +96,7 @@ impl Survey {
             let is_last = page.len() < PAGE;
             for record in &page {
                 after = record.seq;
+                survey.calls.take(record)?;
                 survey.rows.push(Row {
                     seq: record.seq,
                     run: record.run.clone(),

@@ -11,7 +11,7 @@ use rustagents_core::{
 use rustagents_graph::record::{Checkpoint, Source};
 
 use super::{
-    super::root,
+    super::{calls::Calls, root},
     MAX_PROBLEMS, Problem,
     mentions::{self, Mentions},
     unreadable,
@@ -32,6 +32,7 @@ pub(in crate::threads) struct Examiner {
     turns: HashMap<Namespace, u32>,
     checkpoints: Vec<(u64, Seq)>,
     snapshots: Vec<(u64, Seq)>,
+    calls: Calls,
 }
 
 /// How far a run is on the root chain.
@@ -57,6 +58,7 @@ impl Examiner {
             turns: HashMap::new(),
             checkpoints: Vec::new(),
             snapshots: Vec::new(),
+            calls: Calls::default(),
         }
     }
 
@@ -81,6 +83,11 @@ impl Examiner {
         match Mentions::of(record) {
             Ok(mentions) => self.check_mentions(&mentions, &place, &mut found),
             Err(error) => found.push(unreadable(&error).what),
+        }
+        if let Err(error) = self.calls.take(record)
+            && found.is_empty()
+        {
+            found.push(unreadable(&error).what);
         }
         for what in found {
             self.problem(place.clone(), what);
@@ -175,6 +182,9 @@ impl Examiner {
     /// What is wrong, and the contents that have to be there, each with who says so.
     pub(in crate::threads) fn finish(mut self) -> (Vec<Problem>, BTreeMap<Digest, String>) {
         self.check_count();
+        for (place, what) in self.calls.missing() {
+            self.problem(place, what);
+        }
         (self.problems, self.wanted)
     }
 
