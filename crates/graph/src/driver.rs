@@ -23,6 +23,7 @@ use crate::{
     record::{Pending, Source, Task, TaskWrite},
     schedule::ScheduleError,
     state::{ChannelName, Delta, GraphState, Writes},
+    way_out::WayOut,
 };
 use serde_json::Value;
 
@@ -35,11 +36,19 @@ use superstep::{Stop, Superstep};
 pub(crate) struct Driver<'a, S: GraphState> {
     pub(crate) graph: &'a Compiled<S>,
     pub(crate) scope: &'a Scope,
+    /// Of the node that holds the graph.
+    out: Option<Arc<WayOut>>,
 }
 
 impl<'a, S: GraphState> Driver<'a, S> {
     pub(crate) fn new(graph: &'a Compiled<S>, scope: &'a Scope) -> Self {
-        Self { graph, scope }
+        let out = None;
+        Self { graph, scope, out }
+    }
+
+    /// The same, of a graph that a node holds.
+    pub(crate) fn held_by(self, out: Option<Arc<WayOut>>) -> Self {
+        Self { out, ..self }
     }
 
     pub(crate) async fn open(

@@ -36,6 +36,7 @@ pub mod state;
 pub mod subgraph;
 mod task;
 pub mod topology;
+mod way_out;
 
 pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
 pub use cache::{MemoryCache, NodeCache};

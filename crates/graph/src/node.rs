@@ -31,6 +31,7 @@ use crate::{
     record::{Goto, Task},
     state::{ChannelName, GraphState, State, Update, Writes},
     topology::GraphTopology,
+    way_out::WayOut,
 };
 
 /// A node: runs once for each task, on the committed state of its step.
@@ -311,14 +312,21 @@ impl From<StoreError> for NodeError {
 #[derive(Clone)]
 pub struct TaskContext(Arc<Inner>);
 
+/// What a task knows of the graph that its node holds, if it does.
+pub(crate) struct Holds {
+    /// Where its state is kept from call to call.
+    pub(crate) call: Option<CallBefore>,
+    /// Where the graph may send the one around it.
+    pub(crate) out: Option<Arc<WayOut>>,
+}
+
 struct Inner {
     scope: Scope,
     node: NodeName,
     task: TaskId,
     argument: Option<Value>,
     tries: u32,
-    /// Where its node keeps the state of its graph.
-    call: Option<CallBefore>,
+    holds: Holds,
     /// Nanoseconds of the run's clock.
     alive: AtomicU64,
     /// The thread that polls the task right now; 0 if none does.
@@ -365,14 +373,14 @@ impl fmt::Debug for TaskContext {
 
 impl TaskContext {
     /// The context of try `tries` at the task, from 1.
-    pub(crate) fn new(parent: &Scope, task: &Task, tries: u32, call: Option<CallBefore>) -> Self {
+    pub(crate) fn new(parent: &Scope, task: &Task, tries: u32, holds: Holds) -> Self {
         Self(Arc::new(Inner {
             scope: parent.child(&task.task),
             node: task.node.clone(),
             task: task.task.clone(),
             argument: task.argument.clone(),
             tries,
-            call,
+            holds,
             alive: AtomicU64::default(),
             polled: AtomicUsize::new(0),
             held: Mutex::default(),
@@ -426,7 +434,12 @@ impl TaskContext {
 
     /// The call before, where the node keeps the state of its graph.
     pub(crate) fn call(&self) -> Option<&CallBefore> {
-        self.0.call.as_ref()
+        self.0.holds.call.as_ref()
+    }
+
+    /// Where the graph that the node holds may send the one around it.
+    pub(crate) fn way_out(&self) -> Option<Arc<WayOut>> {
+        self.0.holds.out.clone()
     }
 
     /// Which try at the task this is, from 1.

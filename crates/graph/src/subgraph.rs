@@ -20,12 +20,14 @@ use rustagents_core::{
 use serde_json::Value;
 
 use crate::{
+    driver::Driver,
     graph::{Frameless, Graph, GraphEnd, OpenError, Outcome, Position},
     inside::{Children, KeptState},
     kept::{Around, CallBefore},
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
     state::{ChannelName, ChannelSpec, GraphState, Written},
     topology::GraphTopology,
+    way_out::WayOut,
 };
 
 /// How deep graphs may lie in each other.
@@ -55,7 +57,6 @@ impl<S: GraphState> Node<S> for Shared<S> {
         Box::pin(async move {
             let begin = state.adopted(self.graph.channels());
             let at = Position::on_around(begin, context.scope(), true, &self.around)?;
-            let at = self.graph.inside(at)?;
             let at = called(&self.graph, at, &self.around, &context)?;
             let input = (S::Update::default(), context.argument_json());
             let end = Box::pin(drive(&self.graph, at, input, &context)).await?;
@@ -239,7 +240,8 @@ async fn drive<C: GraphState>(
     begin: Begin<'_, C::Update>,
     context: &TaskContext,
 ) -> Result<GraphEnd<C>, NodeError> {
-    match drive_from(graph, context.scope(), at, begin).await? {
+    let out = context.way_out();
+    match drive_from(graph, context.scope(), at, begin, out).await? {
         Driven::Done(end) => Ok(end),
         Driven::Asks(asks) => {
             context.wait_for(asks);
@@ -256,7 +258,7 @@ pub(crate) async fn drive_on<C: GraphState>(
     input: C::Update,
 ) -> Result<Driven<C>, NodeError> {
     let at = graph.position(scope)?;
-    drive_from(graph, scope, at, (input, None)).await
+    drive_from(graph, scope, at, (input, None), None).await
 }
 
 async fn drive_from<C: GraphState>(
@@ -264,6 +266,7 @@ async fn drive_from<C: GraphState>(
     scope: &Scope,
     at: Position<C>,
     (input, argument): Begin<'_, C::Update>,
+    out: Option<Arc<WayOut>>,
 ) -> Result<Driven<C>, NodeError> {
     if scope.namespace().depth() > MAX_DEPTH {
         return Err(too_deep());
@@ -276,7 +279,8 @@ async fn drive_from<C: GraphState>(
     } else {
         at
     };
-    let end = Box::pin(graph.drive(scope, at, &Frameless)).await?;
+    let driver = Driver::new(graph.compiled(), scope).held_by(out);
+    let end = Box::pin(driver.drive(at, &Frameless)).await?;
     match end.outcome {
         Outcome::Completed => Ok(Driven::Done(end)),
         Outcome::Suspended(asks) => Ok(Driven::Asks(asks)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustagents_core::event::Event;
+use rustagents_core::{event::Event, journal::kind};
 use rustagents_graph::{
     END, Graph, GraphBuilder, GraphFault, GraphState, NodeError, NodeOutput, NodeSpec, Outcome,
     Reducer, State, TaskContext, Update, Writes,
@@ -265,11 +265,14 @@ async fn a_node_can_send_the_graph_around_it_on() {
 #[tokio::test]
 async fn a_child_sends_the_graph_around_it_only_where_its_node_may_go() {
     for target in ["c", "ghost"] {
-        let end = Bench::new().attempt(&leaving(target)).await.unwrap();
+        let bench = Bench::new();
+        let end = bench.attempt(&leaving(target)).await.unwrap();
+        let place = "`leave` in graph `inner`";
         assert_eq!(
             failure(&end),
-            format!("sub RAG0815: node `sub` went to `{target}`, and may go to a, b")
+            format!("sub RAG0815: {place}: node `sub` went to `{target}`, and may go to a, b")
         );
+        assert_eq!(bench.count(kind::CHECKPOINT).await, 2, "both inputs");
         assert_eq!(seen(&end.state), [json!(null); 0], "nor is its write");
     }
 }
@@ -356,7 +359,7 @@ async fn a_node_goes_out_only_as_far_as_there_are_graphs_and_where_it_may() {
             (
                 1,
                 "a",
-                "`sub` in graph `middle`: node `sub` went to `a`, and may go to never",
+                "`leave` in graph `inner`: node `sub` went to `a`, and may go to never",
             ),
             (2, "c", "node `middle` went to `c`, and may go to a, END"),
             (
@@ -370,9 +373,11 @@ async fn a_node_goes_out_only_as_far_as_there_are_graphs_and_where_it_may() {
             let graph = leaving_far(levels, target, adapted);
             let asked = asks(&bench.attempt(&graph).await.unwrap());
             bench.answer(&asked[0].id, json!("yes")).await;
+            let before = bench.count(kind::CHECKPOINT).await;
             let told = failure(&bench.attempt(&graph).await.unwrap());
             assert!(told.starts_with("middle RAG0815: "), "{told}");
             assert!(told.contains(expected), "{told}");
+            assert_eq!(bench.count(kind::CHECKPOINT).await, before);
         }
     }
 }

@@ -19,11 +19,12 @@ use crate::{
     effect::Asked,
     graph::{CompiledNode, Position},
     kept::CallBefore,
-    node::{NodeError, NodeFailure, NodeOutput, TaskContext},
+    node::{Holds, NodeError, NodeFailure, NodeOutput, TaskContext},
     policy::{NodeSpec, Timeout},
     record::{FailedTry, Task, TaskWrite},
     state::GraphState,
     task::{TaskEnd, TaskFuture},
+    way_out::WayOut,
 };
 
 /// What the ids of the questions before and after a task end with.
@@ -142,7 +143,7 @@ impl<S: GraphState> Driver<'_, S> {
         loop {
             number += 1;
             let scope = renewed.as_ref().unwrap_or(self.scope);
-            let context = TaskContext::new(scope, task, number, call_before(at, node));
+            let context = TaskContext::new(scope, task, number, self.holds(at, node));
             let ended = self.attempt(at, node, &context).await;
             let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
                 return Tried::own(ended);
@@ -206,6 +207,14 @@ impl<S: GraphState> Driver<'_, S> {
         }
     }
 
+    /// What a node knows of the graph that it holds.
+    fn holds(&self, at: &Position<S>, node: &CompiledNode<S>) -> Holds {
+        Holds {
+            call: call_before(at, node),
+            out: WayOut::of(node, self.out.as_ref()),
+        }
+    }
+
     /// Runs a plain node.
     fn run_once<'t>(
         &self,
@@ -213,7 +222,7 @@ impl<S: GraphState> Driver<'_, S> {
         node: &'t CompiledNode<S>,
         task: &Task,
     ) -> TaskFuture<'t, S> {
-        let context = TaskContext::new(self.scope, task, 1, call_before(at, node));
+        let context = TaskContext::new(self.scope, task, 1, self.holds(at, node));
         TaskFuture::new(&*node.node, Arc::clone(&at.state), context)
     }
 

@@ -362,6 +362,9 @@ impl<'g, S: GraphState> Driver<'g, S> {
         }
         check_levels(&task.node, &write, self.scope.namespace().depth())
             .map_err(|error| refused(&error))?;
+        if let Some(out) = &self.out {
+            out.check(&write).map_err(|error| refused(&error))?;
+        }
         self.scope.emit_to(Interest::Updates, || Event::NodeWrote {
             node: task.node.clone(),
             task: self.told(task),
