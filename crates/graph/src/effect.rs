@@ -420,15 +420,19 @@ impl TaskContext {
             nothing: Arc::clone(&nothing),
         };
         let ended = AssertUnwindSafe(async { work(context).await.map_err(Into::into) });
-        let ended = ended.catch_unwind().await.map_err(|_| panicked(step))?;
-        if let (Err(_), Some(number)) = (&ended, intent)
-            && nothing.load(Ordering::Relaxed)
-        {
-            let (key, body) = (step.id.released(number), started(step, number));
-            let released = written(step, key, kind::STEP_RELEASED, &body);
-            self.record_end(step, intent, released).await?;
+        let ended = ended.catch_unwind().await;
+        let ended = ended.unwrap_or_else(|_| Err(panicked(step).into()));
+        let value = ended.and_then(|value| Ok(read_back(step, &value)?));
+        if let (Err(error), Some(number)) = (&value, intent) {
+            if nothing.load(Ordering::Relaxed) {
+                let (key, body) = (step.id.released(number), started(step, number));
+                let released = written(step, key, kind::STEP_RELEASED, &body);
+                self.record_end(step, intent, released).await?;
+            } else {
+                self.note_doubt(step, number, error)?;
+            }
         }
-        let value = read_back(step, &ended?)?;
+        let value = value?;
         let ended = written(step, result, kind::STEP_RESULT, &value);
         self.record_end(step, intent, ended).await?;
         Ok(value.value)

@@ -149,8 +149,21 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
             return Poll::Ready(TaskEnd::Failed(NodeError::Halt(Halt::Cancelled)));
         }
         match self.ended.take() {
-            Some(ended) => Poll::Ready(end_of(ended)),
+            Some(ended) => Poll::Ready(self.context.unless_in_doubt(end_of(ended))),
             None => Poll::Pending,
+        }
+    }
+}
+
+impl TaskContext {
+    /// `end`, or what has to be asked before a task may fail.
+    pub(crate) fn unless_in_doubt<S: GraphState>(&self, end: TaskEnd<S>) -> TaskEnd<S> {
+        match end {
+            TaskEnd::Failed(NodeError::Failed(failure)) => match self.in_doubt() {
+                Some(asked) => TaskEnd::Suspended(asked),
+                None => TaskEnd::Failed(NodeError::Failed(failure)),
+            },
+            end => end,
         }
     }
 }

@@ -242,7 +242,7 @@ impl<S: GraphState> Driver<'_, S> {
             Either::Right((failure, _)) => failure,
         };
         run.cut().await;
-        TaskEnd::Failed(NodeError::Failed(failure))
+        context.unless_in_doubt(TaskEnd::Failed(NodeError::Failed(failure)))
     }
 
     /// Completes when a try took too long.

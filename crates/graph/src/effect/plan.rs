@@ -6,6 +6,7 @@ use rustagents_core::{
     event::Event,
     ids::{FactKey, TaskId},
     journal::{JournalError, Record, kind},
+    recorder::Durability,
     scope::Halt,
     tool::EffectClass,
 };
@@ -104,6 +105,25 @@ impl TaskContext {
             Settled::Repeat => self.run(result, Some(starts + 1)),
             Settled::Open(ask) => Ok(Plan::Doubt(ask)),
         }
+    }
+
+    /// Notes that nobody knows how start `number` ended, so that the task does not fail
+    /// before somebody said it. A run that records nothing cannot be asked later.
+    pub(super) fn note_doubt(
+        &self,
+        step: &Step,
+        number: u32,
+        error: &NodeError,
+    ) -> Result<(), NodeError> {
+        if self.scope().run().durability == Durability::None {
+            return Ok(());
+        }
+        if let Settled::Open(ask) = self.settled::<Value>(step, number)? {
+            let label = step.id.label();
+            let prompt = format!("step `{label}` may have taken effect ({error}): did it happen?");
+            self.add_doubt(Ask { prompt, ..ask });
+        }
+        Ok(())
     }
 
     fn run<T>(&self, result: FactKey, intent: Option<u32>) -> Result<Plan<T>, NodeError> {

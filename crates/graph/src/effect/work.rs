@@ -26,6 +26,8 @@ pub(crate) struct Work {
     halt: Option<Halt>,
     /// A graph of its own was dropped in the middle.
     cut_graph: bool,
+    /// The questions about steps of which nobody knows how they ended.
+    doubts: Vec<Ask>,
 }
 
 /// The steps of one name.
@@ -177,6 +179,19 @@ impl TaskContext {
         let held = self.held();
         let halts = held.work.as_ref().is_some_and(|work| work.halt.is_some());
         halts || !held.pending.is_empty()
+    }
+
+    pub(super) fn add_doubt(&self, ask: Ask) {
+        self.work(|work| work.doubts.push(ask));
+    }
+
+    /// What has to be asked before the task may fail, if there is something.
+    pub(crate) fn in_doubt(&self) -> Option<Asked> {
+        let held = self.held();
+        let doubts = held.work.as_ref().map(|work| work.doubts.clone());
+        let asks = doubts.filter(|doubts| !doubts.is_empty())?;
+        let told = Vec::new();
+        Some(Asked { asks, told })
     }
 
     /// Whether the node asked nothing and began nothing.

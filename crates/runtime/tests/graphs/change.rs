@@ -384,7 +384,6 @@ async fn a_runtime_gives_up_no_run_with_a_step_in_doubt() {
     let bench = Bench::new();
     let (runner, graph) = (bench.runner(), charging(&bench.world));
     runner.run(&graph, "t", Desk::update()).await.unwrap();
-    runner.retry(&graph, "t").await.unwrap();
     let clock = Arc::new(bench.clock.clone());
     let runtime = Runtime::new(Arc::clone(&bench.journal), clock, bench.ids.clone());
     let before = bench.records().await;

@@ -385,8 +385,7 @@ async fn what_a_child_may_have_done_is_not_forgotten_by_an_update() {
         let bench = Bench::new();
         let graph = charging_child(kind, &bench.world, true);
         let runner = bench.runner();
-        runner.run(&graph, "t", Desk::update()).await.unwrap();
-        let run = runner.retry(&graph, "t").await.unwrap();
+        let run = runner.run(&graph, "t", Desk::update()).await.unwrap();
         assert_eq!(run.asks().len(), 1, "{kind:?}: what became of it");
         let edit = Edit::as_node("sub", note("by hand").unwrap());
         bench
