@@ -312,12 +312,12 @@ impl From<StoreError> for NodeError {
 #[derive(Clone)]
 pub struct TaskContext(Arc<Inner>);
 
-/// What a task knows of the graph that its node holds, if it does.
+/// What a task knows of the graph that its node holds.
 pub(crate) struct Holds {
     /// Where its state is kept from call to call.
     pub(crate) call: Option<CallBefore>,
     /// Where the graph may send the one around it.
-    pub(crate) out: Option<Arc<WayOut>>,
+    pub(crate) out: Arc<WayOut>,
 }
 
 struct Inner {
@@ -326,7 +326,7 @@ struct Inner {
     task: TaskId,
     argument: Option<Value>,
     tries: u32,
-    holds: Holds,
+    holds: Option<Box<Holds>>,
     /// Nanoseconds of the run's clock.
     alive: AtomicU64,
     /// The thread that polls the task right now; 0 if none does.
@@ -373,7 +373,7 @@ impl fmt::Debug for TaskContext {
 
 impl TaskContext {
     /// The context of try `tries` at the task, from 1.
-    pub(crate) fn new(parent: &Scope, task: &Task, tries: u32, holds: Holds) -> Self {
+    pub(crate) fn new(parent: &Scope, task: &Task, tries: u32, holds: Option<Box<Holds>>) -> Self {
         Self(Arc::new(Inner {
             scope: parent.child(&task.task),
             node: task.node.clone(),
@@ -434,12 +434,12 @@ impl TaskContext {
 
     /// The call before, where the node keeps the state of its graph.
     pub(crate) fn call(&self) -> Option<&CallBefore> {
-        self.0.holds.call.as_ref()
+        self.0.holds.as_ref()?.call.as_ref()
     }
 
     /// Where the graph that the node holds may send the one around it.
     pub(crate) fn way_out(&self) -> Option<Arc<WayOut>> {
-        self.0.holds.out.clone()
+        self.0.holds.as_ref().map(|holds| Arc::clone(&holds.out))
     }
 
     /// Which try at the task this is, from 1.

@@ -22,21 +22,20 @@ pub(crate) struct WayOut {
 }
 
 impl WayOut {
-    /// For the graph that `node` holds; for one that holds none, nothing.
+    /// For the graph that `node` holds.
     pub(crate) fn of<S: GraphState>(
         node: &CompiledNode<S>,
         around: Option<&Arc<Self>>,
-    ) -> Option<Arc<Self>> {
-        node.node.graph()?;
+    ) -> Arc<Self> {
         let targets = match &node.way {
             Way::Commands(targets) => targets.clone(),
             _ => Vec::new(),
         };
-        Some(Arc::new(Self {
+        Arc::new(Self {
             node: node.name.clone(),
             targets,
             around: around.cloned(),
-        }))
+        })
     }
 
     /// Says whether `write` goes on only where that is allowed. Of a graph that a node

@@ -207,12 +207,13 @@ impl<S: GraphState> Driver<'_, S> {
         }
     }
 
-    /// What a node knows of the graph that it holds.
-    fn holds(&self, at: &Position<S>, node: &CompiledNode<S>) -> Holds {
-        Holds {
+    /// What a node knows of the graph that it holds, if it does.
+    fn holds(&self, at: &Position<S>, node: &CompiledNode<S>) -> Option<Box<Holds>> {
+        node.node.graph()?;
+        Some(Box::new(Holds {
             call: call_before(at, node),
             out: WayOut::of(node, self.out.as_ref()),
-        }
+        }))
     }
 
     /// Runs a plain node.
