@@ -153,9 +153,32 @@ impl GraphRunner {
     /// # Errors
     /// Whatever the journal says.
     pub async fn history(&self, thread: &str, limit: usize) -> Result<Vec<Moment>, GraphRunError> {
+        self.moments(thread, limit, None).await
+    }
+
+    /// The newest `limit` checkpoints of a thread below number `before`, the oldest of
+    /// them first: the page before one that begins there.
+    ///
+    /// # Errors
+    /// Whatever the journal says.
+    pub async fn history_before(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: u64,
+    ) -> Result<Vec<Moment>, GraphRunError> {
+        self.moments(thread, limit, Some(before)).await
+    }
+
+    async fn moments(
+        &self,
+        thread: &str,
+        limit: usize,
+        before: Option<u64>,
+    ) -> Result<Vec<Moment>, GraphRunError> {
         let thread = ThreadId::new(thread)?;
         self.known(&thread).await?;
-        Ok(inspect::history(&*self.journal, &thread, limit, None).await?)
+        Ok(inspect::history(&*self.journal, &thread, limit, before).await?)
     }
 
     /// Where the graph stood at a checkpoint, and the whole log behind it.

@@ -3,7 +3,10 @@
 use super::*;
 use rustagents_core::journal::ThreadQuery;
 use rustagents_graph::Edit;
-use rustagents_runtime::threads::{Fork, fork};
+use rustagents_runtime::{
+    inspect::Moment,
+    threads::{Fork, fork},
+};
 
 #[tokio::test]
 async fn an_update_keeps_what_waits_and_its_answers() {
@@ -560,4 +563,26 @@ async fn an_unknown_thread_is_not_changed_and_not_made() {
         .await;
     let threads = bench.journal.threads(ThreadQuery::all()).await.unwrap();
     assert!(threads.is_empty(), "{threads:?}");
+}
+
+#[tokio::test]
+async fn the_pages_of_a_history_are_the_whole_of_it() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), looping(&bench.world, 9));
+    runner.run(&graph, "t", Desk::update()).await.unwrap();
+    let whole = runner.history("t", 1_000).await.unwrap();
+    let numbers = |page: &[Moment]| page.iter().map(|m| m.checkpoint).collect::<Vec<_>>();
+    assert_eq!(numbers(&whole), (1..=10).collect::<Vec<_>>());
+    for limit in [1, 3, 4, 100] {
+        let mut pages = runner.history("t", limit).await.unwrap();
+        while let Some(first) = pages.first().filter(|first| first.checkpoint > 1) {
+            let before = first.checkpoint;
+            let page = runner.history_before("t", limit, before).await.unwrap();
+            assert_eq!(page.len(), limit.min(usize::try_from(before).unwrap() - 1));
+            pages.splice(0..0, page);
+        }
+        assert_eq!(numbers(&pages), numbers(&whole), "{limit}");
+    }
+    let none = runner.history_before("t", 9, 1).await.unwrap();
+    assert!(none.is_empty(), "{none:?}");
 }
