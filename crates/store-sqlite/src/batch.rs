@@ -50,9 +50,22 @@ fn check<'b>(
     let first = batch.entries.first();
     let shows = first.map(|entry| target.inserts_alone(&entry.chain, &entry.body));
     let shows = shows.transpose().map_err(|e| target.failed(&e))?;
-    for entry in batch.entries.iter().skip(usize::from(shows == Some(true))) {
-        check_key(target, entry)?;
-    }
+    let told = first.filter(|_| shows == Some(true));
+    let mut others = batch.entries.iter().skip(told.iter().count());
+    let others = others.try_for_each(|entry| check_key(target, entry));
+    let new = others.and_then(|()| new_messages(target, batch));
+    new.map_err(|refused| {
+        // A key that is taken is the first thing that is wrong.
+        let taken = told.map_or(Ok(()), |entry| check_key(target, entry));
+        taken.err().unwrap_or(refused)
+    })
+}
+
+/// The messages that are not there yet, as they are stored.
+fn new_messages<'b>(
+    target: &mut Target<'_, '_>,
+    batch: &'b Batch,
+) -> Result<Vec<(&'b Message, Vec<u8>)>, JournalError> {
     let mut new = Vec::with_capacity(batch.messages.len());
     for message in &batch.messages {
         let body = encoded(message)?;

@@ -93,6 +93,28 @@ async fn what_others_write_between_two_batches_is_seen_by_the_second() {
 }
 
 #[tokio::test]
+async fn of_two_keys_that_are_taken_the_first_is_told() {
+    let store = store();
+    let name = thread("t");
+    let claim = store.one.claim(&name, Owner::default()).await.unwrap();
+    for key in ["a", "b"] {
+        append(&store.one, fact(&name, claim.epoch, key, "{}")).await;
+    }
+    let mut batch = fact(&name, claim.epoch, "a", "{}");
+    let second = fact(&name, claim.epoch, "b", "{}");
+    batch.entries.extend(second.entries);
+    let refused = store.one.append(batch).await.unwrap_err();
+    let JournalError::AlreadyRecorded { existing } = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(existing.seq, 1);
+    assert_eq!(
+        append(&store.one, fact(&name, claim.epoch, "c", "{}")).await,
+        3
+    );
+}
+
+#[tokio::test]
 async fn a_thread_that_changed_hands_goes_on_where_it_was() {
     let store = store();
     let name = thread("t");
