@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{CallId, RunId, ThreadId},
-    journal::{Journal, JournalError, Owner, Record, Seq, kind},
+    journal::{Epoch, Journal, JournalError, Owner, Record, Seq, kind},
 };
 use rustagents_graph::record::Snapshot;
 
@@ -28,8 +28,9 @@ pub struct Fork {
 /// Makes the fork. Returns the calls of the source that change something and stand
 /// behind the checkpoint: the new thread may make them once more.
 ///
-/// A fork at the last checkpoint of a run ends with the run. At any other one its
-/// last run is unfinished, and can be resumed.
+/// A fork at the last checkpoint of a run ends with the run, and so does one at a
+/// later change of its state. At any other one its last run is unfinished, and can be
+/// resumed.
 ///
 /// # Errors
 /// [`ThreadsError::WouldRepeat`] if there are such calls and [`Fork::repeats`] does
@@ -69,11 +70,17 @@ async fn fork_now(
     checkpoint: u64,
 ) -> Result<Option<Vec<(CallId, String)>>, ThreadsError> {
     let survey = Survey::of(journal, &fork.from).await?;
-    let cut = survey.cut(survey.point(&fork.from, checkpoint)?);
+    let point = survey.point(&fork.from, checkpoint)?;
+    let cut = survey.cut(point);
     // Tasks keep their ids, and what they did before the cut goes along.
     let calls = survey.begun_after(cut);
     let calls = repeated(calls, &fork.from, fork.repeats, Again::Fork)?;
-    let carried = carried(&survey, checkpoint, cut);
+    // The last telling record says how a thread stands, so an end goes first.
+    let end = survey.end_behind(point).map(Carried::End);
+    let carried: Vec<_> = end
+        .into_iter()
+        .chain(snapshots(&survey, checkpoint, cut))
+        .collect();
     if carried.is_empty() {
         journal.copy(&fork.from, &fork.to, Some(cut)).await?;
         let seen = survey.rows.iter().map(|row| row.seq);
@@ -85,9 +92,9 @@ async fn fork_now(
         }
     } else {
         let places = survey.rows.iter().map(|row| row.seq);
-        let goes_along = |seq: &Seq| carried.iter().any(|(_, carried)| carried == seq);
+        let goes_along = |seq: Seq| carried.iter().any(|carried| carried.seq() == seq);
         let seen: Vec<_> = places
-            .filter(|seq| *seq <= cut && !goes_along(seq))
+            .filter(|seq| *seq <= cut && !goes_along(*seq))
             .collect();
         if !behind(journal, fork, cut, &carried, &seen).await? {
             return Ok(None);
@@ -116,10 +123,41 @@ pub(super) fn repeated(
     })
 }
 
+/// A record of the source that the fork has right after the cut.
+#[derive(Clone, Copy)]
+enum Carried {
+    /// The end of a run that was over at the cut.
+    End(Seq),
+    /// A snapshot, and where its checkpoint stands.
+    Snapshot { at: Seq, seq: Seq },
+}
+
+impl Carried {
+    /// Its place in the source.
+    fn seq(self) -> Seq {
+        match self {
+            Self::End(seq) | Self::Snapshot { seq, .. } => seq,
+        }
+    }
+
+    /// The record at another place, and of another epoch.
+    fn placed(self, record: &Record, place: Seq, epoch: Epoch) -> Result<Record, JournalError> {
+        let record = match self {
+            Self::End(_) => record.clone(),
+            Self::Snapshot { at, .. } => snapshot_of(record, at)?,
+        };
+        Ok(Record {
+            seq: place,
+            epoch,
+            ..record
+        })
+    }
+}
+
 /// The snapshots that stand behind the cut, as after a pruning, and make up for what
-/// is missing before it: where the checkpoint of each stands, and its own place. The
-/// one of the highest checkpoint is the last of them, wherever it stands.
-fn carried(survey: &Survey, checkpoint: u64, cut: Seq) -> Vec<(Seq, Seq)> {
+/// is missing before it. The one of the highest checkpoint is the last of them,
+/// wherever it stands.
+fn snapshots(survey: &Survey, checkpoint: u64, cut: Seq) -> impl Iterator<Item = Carried> + use<> {
     let behind = survey.snapshots();
     let behind = behind.filter(|(of, _, seq)| *of <= checkpoint && *seq > cut);
     let mut carried: Vec<_> = behind.collect();
@@ -127,24 +165,25 @@ fn carried(survey: &Survey, checkpoint: u64, cut: Seq) -> Vec<(Seq, Seq)> {
         carried.retain(|snapshot| *snapshot != highest);
         carried.push(highest);
     }
-    carried.into_iter().map(|(_, at, seq)| (at, seq)).collect()
+    let carried = carried.into_iter();
+    carried.map(|(_, at, seq)| Carried::Snapshot { at, seq })
 }
 
-/// Forks where snapshots have to go along, right after the cut. Says whether what
+/// Forks where records have to go along, right after the cut. Says whether what
 /// was `seen` up to there is still so; else nothing is made.
 async fn behind(
     journal: &dyn Journal,
     fork: &Fork,
     cut: Seq,
-    carried: &[(Seq, Seq)],
+    carried: &[Carried],
     seen: &[Seq],
 ) -> Result<bool, ThreadsError> {
-    // Whole in itself, but perhaps compacted since the look: then the snapshots that
+    // Whole in itself, but perhaps compacted since the look: then the records that
     // should go along are not there, or others are.
     let mut image = transfer::image(journal, &fork.from).await?;
     image.thread = fork.to.clone();
-    let is_carried = |seq| carried.iter().any(|(_, carried)| *carried == seq);
-    let (snapshots, records): (Vec<_>, Vec<_>) = image
+    let is_carried = |seq| carried.iter().any(|carried| carried.seq() == seq);
+    let (behind, records): (Vec<_>, Vec<_>) = image
         .records
         .into_iter()
         .filter(|record| record.seq <= cut || is_carried(record.seq))
@@ -155,23 +194,20 @@ async fn behind(
     }
     image.records = records;
     let mut place = cut;
-    for (at, seq) in carried {
-        let Some(snapshot) = snapshots.iter().find(|record| record.seq == *seq) else {
+    for carried in carried {
+        let Some(record) = behind.iter().find(|record| record.seq == carried.seq()) else {
             return Ok(false);
         };
         place += 1;
-        let snapshot = placed(snapshot, *at, place)?;
-        image.records.push(Record {
-            epoch: image.epoch,
-            ..snapshot
-        });
+        let record = carried.placed(record, place, image.epoch)?;
+        image.records.push(record);
     }
     journal.install(image).await?;
     Ok(true)
 }
 
-/// A snapshot at another place, which says where its checkpoint stands.
-fn placed(snapshot: &Record, at: Seq, place: Seq) -> Result<Record, JournalError> {
+/// A snapshot of no run, which says where its checkpoint stands.
+fn snapshot_of(snapshot: &Record, at: Seq) -> Result<Record, JournalError> {
     let body = Snapshot {
         at: Some(at),
         ..snapshot.decode(kind::SNAPSHOT)?
@@ -180,7 +216,6 @@ fn placed(snapshot: &Record, at: Seq, place: Seq) -> Result<Record, JournalError
         reason: error.to_string(),
     })?;
     Ok(Record {
-        seq: place,
         run: RunId::from(""),
         body,
         ..snapshot.clone()

@@ -221,14 +221,7 @@ impl Survey {
     /// Where a thread ends that goes up to `point`: at the end of its run, if
     /// nothing of the run follows, or if the run was over then.
     pub(super) fn cut(&self, point: Point<'_>) -> Seq {
-        let behind = self.rows.iter().filter(|row| row.seq > point.row.seq);
-        let mut telling = behind.filter(|row| {
-            !matches!(
-                row.what,
-                What::Snapshot { .. } | What::Elsewhere | What::Fact(_)
-            )
-        });
-        match telling.next() {
+        match self.telling_after(point).next() {
             Some(next)
                 if next.what == What::Closed
                     && next.run == point.row.run
@@ -238,6 +231,28 @@ impl Survey {
             }
             _ => point.row.seq,
         }
+    }
+
+    /// Where the end of a run is told again that was over at `point`, if not right
+    /// behind it: several changes of the state, `point` among them, stand before it.
+    pub(super) fn end_behind(&self, point: Point<'_>) -> Option<Seq> {
+        if !self.is_over_at(point) || self.cut(point) != point.row.seq {
+            return None;
+        }
+        let mut told = self.telling_after(point);
+        let end = told.find(|row| row.what == What::Closed && row.run == point.row.run);
+        end.map(|row| row.seq)
+    }
+
+    /// What tells of runs behind `point`.
+    fn telling_after(&self, point: Point<'_>) -> impl Iterator<Item = &Row> {
+        let behind = move |row: &&Row| row.seq > point.row.seq;
+        self.rows.iter().filter(behind).filter(|row| {
+            !matches!(
+                row.what,
+                What::Snapshot { .. } | What::Elsewhere | What::Fact(_)
+            )
+        })
     }
 
     /// Whether the run of `point` had ended before it: somebody changed the state.

@@ -158,6 +158,75 @@ async fn a_finished_thread_stays_finished_and_takes_no_update_as_a_node() {
 }
 
 #[tokio::test]
+async fn a_fork_between_changes_of_a_run_that_is_over_is_over_too() {
+    let bench = Bench::new();
+    let end = bench.say("t", WORD, json!(1)).await;
+    let three = vec![set("note", 3), set("note", 4), set("note", 5)];
+    let updated = bench.update("t", three).await.unwrap();
+    assert_eq!(updated.checkpoints, [3, 4, 5]);
+    for kept in [u64::MAX, 3, 2] {
+        bench
+            .live()
+            .prune(&name("t"), Keep::Last(kept))
+            .await
+            .unwrap();
+        for checkpoint in bench.checkpoints("t").await.into_iter().filter(|c| *c > 1) {
+            let to = format!("f{checkpoint}-{kept}");
+            let given = Fork {
+                from: name("t"),
+                to: name(&to),
+                checkpoint: Some(checkpoint),
+                repeats: false,
+            };
+            fork(&*bench.journal, &given).await.unwrap();
+            bench.is_whole(&to).await;
+            let program = bench.program(WORD);
+            let resume = rustagents_runtime::Resume {
+                thread: name(&to),
+                decisions: vec![],
+            };
+            let runtime = bench.live();
+            let before = bench.all(&to).await;
+            let told = runtime.resume(&program, resume, Watch::default()).await;
+            let told = told.unwrap();
+            assert_eq!(
+                (told.status, told.is_closed, told.output),
+                (end.status, true, end.output.clone())
+            );
+            assert_eq!(bench.all(&to).await, before, "there is nothing to resume");
+            let stood = runtime.state(&program, &name(&to), None).await.unwrap();
+            let then = runtime.state(&program, &name("t"), Some(checkpoint)).await;
+            assert_eq!(stood.state, then.unwrap().state);
+            bench.one_more(&to).await;
+            bench.is_whole(&to).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_fork_between_changes_of_a_run_that_failed_is_retried() {
+    let bench = Bench::new();
+    bench.say("t", HALF, json!(1)).await;
+    let both = vec![set("note", 2), set("note", 3)];
+    let updated = bench.update_of(HALF, "t", both).await.unwrap();
+    let given = Fork {
+        from: name("t"),
+        to: name("u"),
+        checkpoint: Some(updated.checkpoints[0]),
+        repeats: false,
+    };
+    fork(&*bench.journal, &given).await.unwrap();
+    let retry = Retry {
+        thread: name("u"),
+        limits: bench.limits,
+    };
+    let program = bench.program(MENDED);
+    let end = bench.live().retry(&program, retry, Watch::default()).await;
+    assert_eq!(end.unwrap().status, Status::Completed);
+    bench.is_whole("u").await;
+}
+
+#[tokio::test]
 async fn a_failed_thread_is_mended_by_hand_and_retried() {
     let bench = Bench::new();
     let failed = bench.say("t", HALF, json!(1)).await;
