@@ -7,12 +7,19 @@ use std::{
     sync::Arc,
 };
 
-use rustagents_core::{event_journal::EventJournal, store::Store};
-use rustagents_runtime::host::SystemClock;
+use rustagents_core::{
+    event_journal::{EventJournal, EventQuery},
+    ids::RunId,
+    store::Store,
+};
+use rustagents_runtime::{
+    host::SystemClock,
+    replay::{Replay, Replayed},
+};
 use rustagents_store_file::{FileEvents, FileStore};
 use rustagents_store_sqlite::{SqliteEvents, SqliteStore};
 
-use crate::store::Address;
+use crate::{failure::Failure, store::Address};
 
 /// The journal's file where nobody names one; what stands beside it has plain names.
 const JOURNAL: &str = "journal.db";
@@ -34,6 +41,20 @@ impl Address {
     pub(crate) fn kept_events(&self) -> Option<Arc<dyn EventJournal>> {
         let path = self.beside("events")?;
         path.exists().then(|| self.events(None)).flatten()
+    }
+
+    /// The event journal of the store, if it has events of `run`: what is done to the
+    /// run is kept there, whoever does it.
+    pub(crate) async fn events_of(
+        &self,
+        run: &RunId,
+    ) -> Result<Option<Arc<dyn EventJournal>>, Failure> {
+        let Some(events) = self.kept_events() else {
+            return Ok(None);
+        };
+        let of_run = EventQuery::from(1).of_run(run.clone()).limit(1);
+        let mut replay = Replay::of(Arc::clone(&events), of_run);
+        Ok(has_event(&mut replay).await?.then_some(events))
     }
 
     /// What agents remember across threads, beside the journal. A store in memory has
@@ -63,6 +84,16 @@ impl Address {
             Self::Memory => "memory:".to_owned(),
         }
     }
+}
+
+/// Whether `replay` has an event to give.
+pub(crate) async fn has_event(replay: &mut Replay) -> Result<bool, Failure> {
+    while let Some(replayed) = replay.next().await? {
+        if matches!(replayed, Replayed::Event(_)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// `events.db` beside `journal.db`, and `x.events.db` beside `x.db`.

@@ -384,3 +384,28 @@ fn a_killed_run_leaves_a_beginning_of_what_it_told() {
         }
     }
 }
+
+#[test]
+fn the_end_that_a_cancel_brings_is_kept_where_the_run_is() {
+    for store in STORES {
+        let desk = Desk::new();
+        let of = ["--store", store];
+        let first = run(&desk, &[&of[..], &["--keep-events"]].concat());
+        assert_eq!(first.status, Some(3), "{first:?}");
+        let before = kept(&desk, &of).len();
+        let cancelled = desk.rag(&[&["cancel", "demo"], &of[..]].concat());
+        assert_eq!(cancelled.status, Some(0), "{cancelled:?}");
+        let said = desk.rag(&[&["events", "demo", "--status", "--json"], &of[..]].concat());
+        assert_eq!(said.json()["status"], "stopped", "{said:?}");
+        assert_eq!(kept(&desk, &of).len(), before + 1);
+        // Of a run whose events were not kept, none is kept now.
+        let second = run(&desk, &[&of[..], &["--keep-events=no"]].concat());
+        assert_eq!(second.status, Some(3), "{second:?}");
+        desk.rag(&[&["cancel", "demo"], &of[..]].concat());
+        assert_eq!(kept(&desk, &of).len(), before + 1);
+    }
+    let desk = Desk::new();
+    run(&desk, &[]);
+    desk.rag(&["cancel", "demo"]);
+    assert!(!desk.path().join(".rustagents/events.db").exists());
+}

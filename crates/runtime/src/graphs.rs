@@ -287,7 +287,8 @@ impl GraphRunner {
         match resumed {
             Resumed::Waits => self.waiting(graph, &thread).await,
             Resumed::Ends(answers) => {
-                self.runtime.give_up(&view, &answers, claim.epoch).await?;
+                let ending = self.runtime.give_up_idle(&view, &answers, claim.epoch);
+                ending.await?;
                 Err(GraphRunError::given_up(&view))
             }
             Resumed::GoesOn(answers) => {

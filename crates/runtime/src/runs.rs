@@ -14,7 +14,7 @@ use rustagents_core::{
     ask::{Ask, Subject},
     budget::{Budget, Limits, Spent},
     clock::Clock,
-    event::{Event, Events},
+    event::{Event, Events, RunEnd},
     ids::{Branch, CallId, Ids, MessageId, Namespace, RunId, ThreadId},
     journal::{Claim, Epoch, Journal, JournalError, Owner, Seq, kind},
     log::ThreadLog,
@@ -366,7 +366,7 @@ impl Runtime {
             Ahead::Work => {
                 self.check_compatible(program, &view, &watch)?;
             }
-            Ahead::Cancelling => return self.give_up(&view, &answers, claim.epoch).await,
+            Ahead::Cancelling => return self.give_up_idle(&view, &answers, claim.epoch).await,
         }
         let try_on = Another {
             answers: &answers,
@@ -476,7 +476,29 @@ impl Runtime {
         if let Some(report) = given_up(&view)? {
             return Ok(report);
         }
-        self.give_up(&view, &Answers::default(), claim.epoch).await
+        self.give_up_idle(&view, &Answers::default(), claim.epoch)
+            .await
+    }
+
+    /// Closes a run that nobody drives, as [`give_up`](Self::give_up), and keeps its end
+    /// as that of a driven one.
+    pub(crate) async fn give_up_idle(
+        &self,
+        view: &ThreadView,
+        answers: &Answers,
+        epoch: Epoch,
+    ) -> Result<Report, RunError> {
+        let (keeping, watch) = self.kept(&view.thread, &view.run, Watch::default());
+        let closed = async {
+            let report = self.give_up(view, answers, epoch).await?;
+            watch.events.emit(|| Event::RunEnded {
+                how: RunEnd::Stopped,
+                message: Some(Halt::Cancelled.to_string()),
+            });
+            Ok::<_, RunError>(report)
+        };
+        let report = keeping.through(Box::pin(closed)).await?;
+        Ok(report.missing(keeping.lost()))
     }
 
     /// Closes a run as cancelled, together with the answers about what is in doubt.

@@ -149,6 +149,9 @@ impl GraphRunStatus {
             _ => ExecutionStatus::Failed,
         };
         self.active.clear();
+        if how != RunEnd::Suspended {
+            self.asks.clear();
+        }
         self.error = message.map(str::to_owned);
         self.ended_ms = Some(at_ms);
     }

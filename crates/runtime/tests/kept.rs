@@ -17,7 +17,10 @@ use rustagents_graph::{
     END, Graph, GraphBuilder, NodeError, NodeOutput, NodeSpec, Reducer, RetryPolicy, TaskContext,
     Update, Writes,
 };
-use rustagents_runtime::{GraphRunner, KeepEvents, Status, Watch, public_event};
+use rustagents_runtime::{
+    GraphRunner, KeepEvents, Status, Watch, public_event,
+    status::{ExecutionStatus, ThreadStatus},
+};
 use rustagents_store::{MemoryEvents, MemoryJournal};
 use rustagents_store_sqlite::{SqliteEvents, SqliteJournal};
 use rustagents_testkit::{clock::TestClock, events::EventLog, ids::CountingIds};
@@ -208,6 +211,72 @@ async fn a_cancelled_run_keeps_all_that_it_told() {
     let kept = all(&*journal).await;
     assert_eq!(payloads(&kept), lines(&heard));
     assert_eq!(kept.last().unwrap().event.payload["how"], "stopped");
+}
+
+/// How the last run of the thread stands, by what was kept.
+async fn stands(journal: &dyn EventJournal) -> ThreadStatus {
+    let mut status = ThreadStatus::new();
+    status.catch_up(journal, &thread()).await.unwrap();
+    status
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_that_nobody_drives_is_kept_as_that_of_a_driven_one() {
+    for asked in [false, true] {
+        let bench = Bench::new();
+        let journal = Arc::new(MemoryEvents::default());
+        let runtime = bench.runtime().keeping(KeepEvents::new(journal.clone()));
+        let program = bench.program(DESK);
+        let start = runtime.start(&program, bench.request(), Watch::default());
+        let started = start.await.unwrap();
+        let before = stands(&*journal).await.status;
+        assert_eq!(
+            (before.status, before.asks.len()),
+            (ExecutionStatus::Waiting, 2)
+        );
+        let ended = if asked {
+            let request = runtime.request_cancel(&thread(), None).await;
+            assert!(!request.unwrap().is_repeated);
+            let resume = rustagents_runtime::Resume {
+                thread: thread(),
+                decisions: Vec::new(),
+            };
+            runtime.resume(&program, resume, Watch::default()).await
+        } else {
+            runtime.cancel(&thread()).await
+        };
+        let ended = ended.unwrap();
+        assert_eq!((ended.status, ended.is_closed), (Status::Cancelled, true));
+        let after = stands(&*journal).await;
+        assert_eq!(after.run, Some(started.run));
+        assert_eq!(after.status.status, ExecutionStatus::Stopped);
+        assert!(after.status.asks.is_empty(), "its questions are void");
+        let kept = all(&*journal).await;
+        assert_eq!(kinds(&kept).last(), Some(&"run.ended"));
+        // It is over, and told once.
+        runtime.cancel(&thread()).await.unwrap();
+        assert_eq!(all(&*journal).await.len(), kept.len());
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_graph_that_nobody_drives_is_kept_too() {
+    let journal = Arc::new(MemoryEvents::default());
+    let graph = GraphBuilder::new("asking")
+        .channel("seen", Reducer::Append)
+        .function("ask", |_, context: TaskContext| async move {
+            context.ask("Ship?").await?;
+            Ok(NodeOutput::new())
+        })
+        .start(["ask"])
+        .finish("ask")
+        .compile()
+        .unwrap();
+    let runner = runner(Events::default(), KeepEvents::new(journal.clone()));
+    runner.run(&graph, "t", Writes::new()).await.unwrap();
+    runner.cancel("t").await.unwrap();
+    let after = stands(&*journal).await.status;
+    assert_eq!(after.status, ExecutionStatus::Stopped);
 }
 
 #[tokio::test]

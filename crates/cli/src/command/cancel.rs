@@ -5,7 +5,7 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use rustagents_core::{Code, ids::ThreadId};
 use rustagents_runtime::{
-    CancelRequest, Cancelling, RunError, Runtime, ThreadView, inbox::queue, view::Phase,
+    CancelRequest, Cancelling, KeepEvents, RunError, Runtime, ThreadView, inbox::queue, view::Phase,
 };
 
 use crate::{
@@ -31,6 +31,7 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
     }
     let view = ThreadView::load(&*journal, &thread).await?;
     let runtime = runtime(Arc::clone(&journal)).taking_over(arguments.takeover);
+    let runtime = keeping_on(runtime, &address, view.as_ref()).await?;
     let reason = arguments.reason.as_deref();
     let patience = Duration::from_secs(arguments.wait);
     let report = match runtime.cancel_within(&thread, reason, patience).await? {
@@ -50,6 +51,21 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The runtime, keeping the end of the run where its events are kept.
+async fn keeping_on(
+    runtime: Runtime,
+    address: &Address,
+    view: Option<&ThreadView>,
+) -> Result<Runtime, Failure> {
+    let Some(view) = view.filter(|view| !matches!(view.phase, Phase::Closed(_))) else {
+        return Ok(runtime);
+    };
+    Ok(match address.events_of(&view.run).await? {
+        Some(events) => runtime.keeping(KeepEvents::new(events)),
+        None => runtime,
+    })
 }
 
 async fn withdraw(

@@ -16,7 +16,8 @@ use rustagents_runtime::{
 };
 
 use crate::{
-    arguments::Events, failure::Failure, output::Output, signals::Signals, store::Address,
+    arguments::Events, beside::has_event, failure::Failure, output::Output, signals::Signals,
+    store::Address,
 };
 
 /// How many events are printed where nobody says it.
@@ -151,15 +152,6 @@ impl Source {
         let view = ThreadView::load(&**journal, &self.thread).await?;
         Ok(view.is_none_or(|view| matches!(view.phase, Phase::Closed(_))))
     }
-}
-
-async fn has_event(replay: &mut Replay) -> Result<bool, Failure> {
-    while let Some(replayed) = replay.next().await? {
-        if matches!(replayed, Replayed::Event(_)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// What is printed of the events that are read.

@@ -15,6 +15,7 @@ use rustagents_graph::{
 
 use super::{Decisions, GraphRunError, GraphRunner, GraphView, look};
 use crate::{
+    answers::Answers,
     doubt::{self, Tasks},
     inbox::{Answered, CancelRequest},
     ledger,
@@ -132,11 +133,10 @@ impl GraphRunner {
             return Ok(());
         }
         refuse_doubt(&view, |_| true)?;
-        let scope = self.writer(&view, &claim);
-        let mut write = Write::new();
-        let closed = RunClosed::cancelled(ledger::spent(view.log(), &view.run)?);
-        write.commit(kind::RUN_CLOSED, &closed);
-        Ok(scope.append(write).await?)
+        let none = Answers::default();
+        let ending = self.runtime.give_up_idle(&view, &none, claim.epoch);
+        ending.await?;
+        Ok(())
     }
 
     /// Asks whoever drives the last run of a thread to give it up, as
