@@ -14,6 +14,9 @@ use crate::{connections::Failure, database::Kind};
 /// The letters `RAGE`.
 const APPLICATION_ID: u32 = 0x5241_4745;
 
+/// The greatest number that a column has.
+const LATEST: u64 = i64::MAX.unsigned_abs();
+
 /// Databases of events. A step never changes once it was released.
 pub(super) const KIND: Kind = Kind {
     application_id: APPLICATION_ID,
@@ -95,6 +98,10 @@ pub(super) fn append(
 pub(super) fn read(connection: &Connection, query: &EventQuery) -> Result<EventPage, Failure> {
     let ends = ends(connection)?;
     let from = query.from.max(ends.first);
+    // SQLite has no numbers for places this far away.
+    if from >= ends.next {
+        return Ok(EventScan::new(query.clone())?.finish(ends.first, 0));
+    }
     // Without an index to go by, a page does not look further than that.
     let is_indexed = query.thread.is_some() || query.run.is_some() || query.root_run.is_some();
     let scanned = u64::try_from(MAX_SCAN).unwrap_or(u64::MAX);
@@ -158,7 +165,7 @@ pub(super) fn drop_events(connection: &Connection, retention: Retention) -> Resu
         Retention::Before(offset) => offset,
         Retention::OlderThan { at_ms } => connection
             .prepare_cached("SELECT place FROM events WHERE at >= ?1 ORDER BY place LIMIT 1")?
-            .query_map([at_ms], |row| row.get(0))?
+            .query_map([at_ms.min(LATEST)], |row| row.get(0))?
             .next()
             .unwrap_or(Ok(ends.next))?,
         Retention::KeepLast(count) => ends.next.saturating_sub(count),
