@@ -217,12 +217,14 @@ fn mistakes_have_codes_and_write_nothing() {
 }
 
 #[test]
-fn a_thread_that_was_deleted_is_still_told_of() {
+fn a_thread_whose_journal_is_gone_is_still_told_of() {
     let desk = Desk::new();
     run(&desk, &["--keep-events"]);
     let all = kept(&desk, &[]);
-    let deleted = desk.rag(&["threads", "delete", "demo", "--yes"]);
-    assert_eq!(deleted.status, Some(0), "{deleted:?}");
+    for file in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+        let removed = fs::remove_file(desk.path().join(".rustagents").join(file));
+        assert!(removed.is_ok() || file != "journal.db", "{removed:?}");
+    }
     assert_eq!(kept(&desk, &[]), all);
     assert_eq!(kept(&desk, &["--follow"]), all);
 }
@@ -408,4 +410,25 @@ fn the_end_that_a_cancel_brings_is_kept_where_the_run_is() {
     run(&desk, &[]);
     desk.rag(&["cancel", "demo"]);
     assert!(!desk.path().join(".rustagents/events.db").exists());
+}
+
+#[test]
+fn a_thread_that_is_deleted_takes_its_events_along() {
+    for store in STORES {
+        let desk = Desk::new();
+        let of = ["--store", store];
+        let rag = |arguments: &[&str]| desk.rag(&[arguments, &of[..]].concat());
+        run(&desk, &[&of[..], &["--keep-events"]].concat());
+        let other = ["run", ".", "--thread", "other", "--input", REFUND];
+        rag(&[&other[..], &["--keep-events"]].concat());
+        let refused = rag(&["threads", "delete", "demo"]);
+        assert!(refused.stderr.contains("RAG0407"), "{refused:?}");
+        assert!(!kept(&desk, &of).is_empty());
+        let deleted = rag(&["threads", "delete", "demo", "--yes"]);
+        assert_eq!(deleted.status, Some(0), "{deleted:?}");
+        let unknown = rag(&["events", "demo"]);
+        assert!(unknown.stderr.contains("RAG0401"), "{unknown:?}");
+        let left = rag(&["events", "other", "--json"]);
+        assert!(left.json()["events"].as_array().unwrap().len() > 5);
+    }
 }

@@ -4,7 +4,8 @@
 //! Events stand one behind the other, across threads and runs, each at an
 //! [`Offset`]. Only a beginning is ever dropped, so a reader who remembers an
 //! offset goes on without a gap, or is told by [`EventPage::first`] that there is
-//! one.
+//! one. Only the events of a thread that is deleted go from among others; their
+//! places stay empty.
 //!
 //! A backend passes the suite `contract::events` of `rustagents-testkit`.
 
@@ -21,8 +22,8 @@ use crate::{
 
 pub use query::{EventPage, EventQuery, EventScan};
 
-/// The place of an event in its journal, from 1, without gaps. No two events ever
-/// have the same one.
+/// The place of an event in its journal, from 1, given without gaps. No two events
+/// ever have the same one.
 pub type Offset = u64;
 
 /// The most events that are appended together.
@@ -98,8 +99,13 @@ pub trait EventJournal: Send + Sync {
     /// A page of the events that `query` asks for, in order.
     fn read(&self, query: EventQuery) -> BoxFuture<'_, Result<EventPage, StoreError>>;
 
-    /// Drops events, and says how many.
+    /// Drops events, and says how many places that are.
     fn drop_events(&self, retention: Retention) -> BoxFuture<'_, Result<u64, StoreError>>;
+
+    /// Removes all events of a thread, and says how many. Other events keep their
+    /// places, and a reader passes over those that are empty now. Done anew after a
+    /// crash, it removes what is left.
+    fn remove_thread(&self, thread: ThreadId) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Waits until there is an event after `after`, and gives the last one's place.
     fn changed(&self, after: Offset) -> BoxFuture<'_, Result<Offset, StoreError>>;

@@ -197,6 +197,11 @@ impl Runtime {
         Self { takes_over, ..self }
     }
 
+    /// Where events are kept, if they are.
+    pub(crate) fn kept_in(&self) -> Option<&KeepEvents> {
+        self.keep.as_ref()
+    }
+
     pub(crate) fn journal(&self) -> &dyn Journal {
         &*self.journal
     }

@@ -12,6 +12,7 @@ use futures::FutureExt;
 use rustagents_core::{
     BoxFuture,
     event_journal::{self, EventJournal, EventPage, EventQuery, Offset, Retention, RunEvent},
+    ids::ThreadId,
     store::StoreError,
 };
 use tokio::sync::{Mutex, Notify};
@@ -107,6 +108,11 @@ impl EventJournal for FileEvents {
 
     fn drop_events(&self, retention: Retention) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.run(move |folder| folder.drop_events(retention))
+            .boxed()
+    }
+
+    fn remove_thread(&self, thread: ThreadId) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.run(move |folder| folder.remove_thread(&thread))
             .boxed()
     }
 

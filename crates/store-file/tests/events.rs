@@ -116,6 +116,95 @@ async fn a_torn_line_is_cut_off_and_another_damage_is_told() {
     assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
 }
 
+/// An event of a thread, with what nobody else says.
+fn secret(thread: &str) -> RunEvent {
+    RunEvent {
+        thread: ThreadId::new(thread).unwrap(),
+        payload: json!(format!("the secret of {thread}")),
+        ..event(1)
+    }
+}
+
+#[tokio::test]
+async fn a_removed_thread_leaves_nothing_in_any_file_and_no_reader_astray() {
+    let folder = quick_folder();
+    let open = || FileEvents::new(folder.path());
+    let (journal, other) = (open(), open());
+    for _ in 0..20 {
+        let events = vec![secret("t"), event(1_000_000), secret("u")];
+        journal.append(events).await.unwrap();
+    }
+    // It has measured the last file, and goes on from what it knows.
+    assert_eq!(other.changed(0).await.unwrap(), 60);
+    let head = || fs::read_to_string(folder.path().join("events.json")).unwrap();
+    assert!(head().contains(r#""format":1"#), "{}", head());
+    // What was dropped may still stand in the first file.
+    journal.drop_events(Retention::Before(5)).await.unwrap();
+    let removed = journal.remove_thread(ThreadId::new("u").unwrap()).await;
+    assert_eq!(removed.unwrap(), 19, "one of them was dropped");
+    assert!(head().contains(r#""format":2"#), "{}", head());
+    let mut text = String::new();
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        text += &fs::read_to_string(entry.unwrap().path()).unwrap();
+    }
+    assert!(!text.contains("secret of u"), "nothing of it is left");
+    assert_eq!(text.matches("secret of t").count(), 20);
+    assert_eq!(other.append(vec![secret("v")]).await.unwrap(), [61]);
+    for journal in [&journal, &other, &open()] {
+        let last = journal.read(EventQuery::from(58)).await.unwrap();
+        let events = last.events.iter();
+        let read: Vec<_> = events
+            .map(|e| (e.offset, e.event.payload.clone()))
+            .collect();
+        assert_eq!(read.len(), 3);
+        assert_eq!(read[0], (58, json!("the secret of t")));
+        assert_eq!(read[2], (61, json!("the secret of v")));
+    }
+}
+
+/// Removes a thread on a disk that fails at `step`, and says whether it had so many.
+async fn removal_fails_at(step: u64, failure: Failure) -> bool {
+    let root = quick_folder();
+    let folder = root.path().join("events");
+    let pair = || vec![secret("t"), secret("u")];
+    let thread = || ThreadId::new("t").unwrap();
+    let fault = Arc::new(DiskFault::new(step, failure));
+    let journal = FileEvents::with_fault(&folder, Arc::clone(&fault));
+    if journal.append(pair()).await.is_err() {
+        return true;
+    }
+    let told = journal.remove_thread(thread()).await;
+    drop(journal);
+    fault.lose_power(&folder).unwrap();
+    let again = FileEvents::new(&folder);
+    let found = places(&again).await;
+    let place = format!("{failure:?} at step {step}: {told:?}, then {found:?}");
+    match told {
+        Ok(count) => assert_eq!((count, &found[..]), (1, &[2][..]), "{place}"),
+        Err(_) => assert!(found == [1, 2] || found == [2], "{place}"),
+    }
+    again.remove_thread(thread()).await.unwrap();
+    assert_eq!(places(&again).await, [2], "{place}");
+    assert_eq!(again.append(pair()).await.unwrap(), [3, 4], "{place}");
+    step <= fault.steps()
+}
+
+#[tokio::test]
+async fn a_removal_on_a_disk_that_fails_anywhere_is_done_anew() {
+    for failure in [
+        Failure::Stop,
+        Failure::Torn,
+        Failure::Once,
+        Failure::OnceTorn,
+    ] {
+        let mut step = 1;
+        while removal_fails_at(step, failure).await {
+            step += 1;
+        }
+        assert!(step > 20, "the scenario has steps: {step}");
+    }
+}
+
 /// Appends pairs on a disk that fails at `step`, and says whether it had so many.
 async fn fails_at(step: u64, failure: Failure) -> bool {
     let root = quick_folder();

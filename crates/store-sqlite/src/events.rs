@@ -14,6 +14,7 @@ use rustagents_core::{
     event_journal::{
         self, EventJournal, EventPage, EventQuery, EventScan, Offset, Retention, RunEvent,
     },
+    ids::ThreadId,
     store::StoreError,
 };
 use tokio::sync::Notify;
@@ -104,6 +105,17 @@ impl EventJournal for SqliteEvents {
             }
             let drop = move |c: &Connection| table::drop_events(c, retention);
             self.connections.write(drop).await
+        }
+        .boxed()
+    }
+
+    fn remove_thread(&self, thread: ThreadId) -> BoxFuture<'_, Result<u64, StoreError>> {
+        async move {
+            if self.last().await? == 0 {
+                return Ok(0);
+            }
+            let remove = move |c: &Connection| table::remove_thread(c, &thread);
+            self.connections.write(remove).await
         }
         .boxed()
     }

@@ -13,6 +13,7 @@ use rustagents_core::{
         self, EventJournal, EventPage, EventQuery, EventScan, Offset, PlacedEvent, Retention,
         RunEvent,
     },
+    ids::ThreadId,
     store::StoreError,
 };
 use tokio::sync::Notify;
@@ -35,34 +36,69 @@ struct Shared {
 #[derive(Debug)]
 struct Ring {
     events: VecDeque<(PlacedEvent, usize)>,
+    /// The first place that was not dropped.
+    first: Offset,
     /// Where the next event will stand.
     next: Offset,
     bytes: usize,
 }
 
 impl Ring {
-    fn first(&self) -> Offset {
-        let first = self.events.front();
-        first.map_or(self.next, |(placed, _)| placed.offset)
-    }
-
-    fn drop_while(&mut self, mut goes: impl FnMut(&PlacedEvent) -> bool) -> u64 {
-        let mut count = 0;
-        while let Some((_, bytes)) = self.events.pop_front_if(|(placed, _)| goes(placed)) {
-            self.bytes -= bytes;
-            count += 1;
-        }
-        count
+    /// The events from the place `from` on, each with its bytes.
+    fn from(&self, from: Offset) -> impl Iterator<Item = &(PlacedEvent, usize)> {
+        let before = |(placed, _): &(PlacedEvent, usize)| placed.offset < from;
+        self.events.range(self.events.partition_point(before)..)
     }
 
     fn drop_events(&mut self, retention: Retention) -> u64 {
-        let next = self.next;
-        self.drop_while(|placed| match retention {
-            Retention::Before(offset) => placed.offset < offset,
-            Retention::OlderThan { at_ms } => placed.event.at_ms < at_ms,
-            Retention::KeepLast(count) => placed.offset.saturating_add(count) < next,
-            _ => false,
+        self.drop_before(match retention {
+            Retention::Before(offset) => offset,
+            Retention::OlderThan { at_ms } => {
+                let mut events = self.events.iter();
+                let young = events.find(|(placed, _)| placed.event.at_ms >= at_ms);
+                young.map_or(self.next, |(placed, _)| placed.offset)
+            }
+            Retention::KeepLast(count) => self.next.saturating_sub(count),
+            _ => self.first,
         })
+    }
+
+    /// Drops what stands before `first`, and says how many places that are.
+    fn drop_before(&mut self, first: Offset) -> u64 {
+        let first = first.clamp(self.first, self.next);
+        let goes = |(placed, _): &mut (PlacedEvent, usize)| placed.offset < first;
+        while let Some((_, bytes)) = self.events.pop_front_if(goes) {
+            self.bytes -= bytes;
+        }
+        let dropped = first - self.first;
+        self.first = first;
+        dropped
+    }
+
+    /// Drops from the beginning what is over the bytes that are kept.
+    fn shrink(&mut self) {
+        let mut over = self.bytes.saturating_sub(KEPT_BYTES);
+        while over > 0
+            && let Some((placed, bytes)) = self.events.pop_front()
+        {
+            self.first = placed.offset + 1;
+            self.bytes -= bytes;
+            over = over.saturating_sub(bytes);
+        }
+    }
+
+    fn remove_thread(&mut self, thread: &ThreadId) -> u64 {
+        let (mut count, mut freed) = (0, 0);
+        self.events.retain(|(placed, bytes)| {
+            let goes = placed.event.thread == *thread;
+            if goes {
+                count += 1;
+                freed += bytes;
+            }
+            !goes
+        });
+        self.bytes -= freed;
+        count
     }
 }
 
@@ -77,6 +113,7 @@ impl MemoryEvents {
     pub fn keeping(kept: u64) -> Self {
         let ring = Ring {
             events: VecDeque::new(),
+            first: 1,
             next: 1,
             bytes: 0,
         };
@@ -104,13 +141,7 @@ impl MemoryEvents {
         }
         let offsets = (first..ring.next).collect();
         ring.drop_events(Retention::KeepLast(self.0.kept));
-        let mut over = ring.bytes.saturating_sub(KEPT_BYTES);
-        while over > 0
-            && let Some((_, bytes)) = ring.events.pop_front()
-        {
-            ring.bytes -= bytes;
-            over = over.saturating_sub(bytes);
-        }
+        ring.shrink();
         drop(ring);
         self.0.written.notify_waiters();
         Ok(offsets)
@@ -120,15 +151,13 @@ impl MemoryEvents {
         let from = query.from;
         let mut scan = EventScan::new(query)?;
         let ring = self.ring();
-        let first = ring.first();
-        let skipped = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);
-        for (placed, bytes) in ring.events.iter().skip(skipped) {
+        for (placed, bytes) in ring.from(from) {
             if scan.is_full() {
-                break;
+                return Ok(scan.finish(ring.first, 0));
             }
             scan.offer(Cow::Borrowed(placed), *bytes);
         }
-        Ok(scan.finish(first, 0))
+        Ok(scan.finish(ring.first, ring.next - 1))
     }
 }
 
@@ -143,6 +172,10 @@ impl EventJournal for MemoryEvents {
 
     fn drop_events(&self, retention: Retention) -> BoxFuture<'_, Result<u64, StoreError>> {
         async move { Ok(self.ring().drop_events(retention)) }.boxed()
+    }
+
+    fn remove_thread(&self, thread: ThreadId) -> BoxFuture<'_, Result<u64, StoreError>> {
+        async move { Ok(self.ring().remove_thread(&thread)) }.boxed()
     }
 
     fn changed(&self, after: Offset) -> BoxFuture<'_, Result<Offset, StoreError>> {

@@ -37,6 +37,10 @@ pub(crate) async fn threads(arguments: &Threads, output: &Output) -> Result<Exit
     let journal = address.exists()?.then(|| address.open()).transpose()?;
     match &arguments.action {
         Some(Action::Retry(given)) => going::retry(&address, journal, given, output).await,
+        Some(Action::Delete(given)) => {
+            delete::delete(&address, journal, given, output).await?;
+            Ok(ExitCode::SUCCESS)
+        }
         action => perform(action.as_ref(), journal, output).await,
     }
 }
@@ -80,9 +84,8 @@ async fn perform(
         Some(Action::Fork(given)) => fork::fork(journal, given, output).await?,
         Some(Action::Copy(given)) => fork::copy(journal, given, output).await?,
         Some(Action::Prune(given)) => return prune::prune(journal, given, output).await,
-        Some(Action::Delete(given)) => delete::delete(journal, given, output).await?,
         Some(Action::Export(given)) => transfer::export(journal, given, output).await?,
-        Some(Action::Import(_) | Action::Retry(_)) => {}
+        Some(Action::Import(_) | Action::Retry(_) | Action::Delete(_)) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

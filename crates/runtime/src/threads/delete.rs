@@ -7,7 +7,7 @@ use rustagents_core::{
 };
 
 use super::{
-    Removed, ThreadsError, known,
+    Removed, ThreadsError, find, known,
     rewrite::Rewrite,
     survey::{Survey, What},
 };
@@ -31,6 +31,9 @@ impl Runtime {
     /// Removes a thread. One whose last run waits or did not end is removed only if
     /// `unfinished` says so, and then without being read.
     ///
+    /// Its events go first, where this runtime [keeps](Self::keeping) events: also those
+    /// that are left of a thread that is gone. If they cannot, the thread stays.
+    ///
     /// Calls of a thread that is made under the same name later are numbered from 1
     /// again, and so are the keys that their tools get.
     ///
@@ -38,10 +41,15 @@ impl Runtime {
     /// [`ThreadsError::Waits`], [`ThreadsError::Unfinished`], and what the journal
     /// says: somebody drives the thread, or there is none.
     pub async fn delete(&self, thread: &ThreadId, unfinished: bool) -> Result<(), ThreadsError> {
+        if find(self.journal(), thread).await?.is_none() && self.remove_events(thread).await? > 0 {
+            return Ok(());
+        }
         known(self.journal(), thread).await?;
         if unfinished && self.is_damaged(thread).await? {
-            let discarded = self.journal().discard(thread, self.owner()).await;
-            return Ok(discarded?);
+            // Whether somebody drives it, only this can tell.
+            self.journal().discard(thread, self.owner()).await?;
+            self.remove_events(thread).await?;
+            return Ok(());
         }
         self.wait_until_free(thread).await?;
         if !unfinished {
@@ -51,8 +59,20 @@ impl Runtime {
         if !unfinished {
             refuse_unfinished(self.journal(), thread).await?;
         }
+        // Nobody appends to them while the thread is claimed, and behind its removal
+        // another one may have its name.
+        self.remove_events(thread).await?;
         self.journal().remove(thread, claim.epoch).await?;
         Ok(())
+    }
+
+    /// Removes the kept events of a thread, and says how many.
+    async fn remove_events(&self, thread: &ThreadId) -> Result<u64, ThreadsError> {
+        let Some(keep) = self.kept_in() else {
+            return Ok(0);
+        };
+        let removed = keep.journal().remove_thread(thread.clone()).await;
+        removed.map_err(ThreadsError::Events)
     }
 
     /// Whether not even the thread's driver can be told.

@@ -6,6 +6,7 @@ use rustagents_core::{
     code::{Class, Code, Coded},
     ids::{CallId, RunId, ThreadId},
     journal::JournalError,
+    store::StoreError,
 };
 
 use super::transfer::ImportError;
@@ -17,6 +18,9 @@ pub enum ThreadsError {
     /// The journal refused or failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The event journal refused or failed.
+    #[error("the kept events of the thread cannot be removed: {0}")]
+    Events(#[source] StoreError),
     /// What was to be imported is no whole export.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -97,6 +101,7 @@ impl Coded for ThreadsError {
     fn code(&self) -> Code {
         match self {
             Self::Journal(error) => error.code(),
+            Self::Events(error) => error.code(),
             Self::Import(error) => error.code(),
             Self::UnknownCheckpoint { .. } | Self::UnknownRun { .. } | Self::StateGone { .. } => {
                 Code::UnknownPoint
@@ -110,6 +115,7 @@ impl Coded for ThreadsError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Journal(error) => error.hint(),
+            Self::Events(error) => error.hint(),
             Self::Import(error) => error.hint(),
             Self::UnknownCheckpoint { known, .. } => Some(match known {
                 Some((first, last)) if first == last => format!("it has checkpoint {first}"),
@@ -135,6 +141,7 @@ impl Coded for ThreadsError {
     fn class(&self) -> Class {
         match self {
             Self::Journal(error) => error.class(),
+            Self::Events(error) => error.class(),
             _ => Class::Caller,
         }
     }

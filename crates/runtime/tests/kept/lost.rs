@@ -72,6 +72,10 @@ impl EventJournal for Shaky {
         self.inner.drop_events(retention)
     }
 
+    fn remove_thread(&self, thread: ThreadId) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.inner.remove_thread(thread)
+    }
+
     fn changed(&self, after: Offset) -> BoxFuture<'_, Result<Offset, StoreError>> {
         self.inner.changed(after)
     }

@@ -2,17 +2,19 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use rustagents_core::{
     code::Coded,
+    event_journal::{EventJournal, EventQuery},
     ids::RunId,
     journal::{Journal, Owner},
 };
 use rustagents_runtime::{
-    ThreadView,
-    threads::{Fork, Keep, find, fork, transfer::image},
+    KeepEvents, Start, ThreadView, Watch,
+    threads::{Fork, Keep, ThreadsError, find, fork, transfer::image},
 };
 use rustagents_store::{
-    MemoryJournal,
+    MemoryEvents, MemoryJournal,
     fault::{FaultJournal, FaultPoint, Side},
 };
+use rustagents_store_sqlite::SqliteEvents;
 use serde_json::json;
 
 use super::{MIXED, WORD, name};
@@ -44,10 +46,64 @@ async fn a_thread_that_is_over_goes_whole_and_its_name_is_free() {
     bench.is_whole("t").await;
 }
 
+/// How many events are kept of a thread.
+async fn events_of(events: &MemoryEvents, thread: &str) -> usize {
+    let query = EventQuery::from(1).of_thread(name(thread)).limit(1_000);
+    events.read(query).await.unwrap().events.len()
+}
+
+#[tokio::test]
+async fn the_kept_events_of_a_thread_go_with_it_and_no_others() {
+    let bench = Bench::new();
+    let events = Arc::new(MemoryEvents::default());
+    let runtime = bench.live().keeping(KeepEvents::new(events.clone()));
+    let program = bench.program(WORD);
+    for thread in ["t", "tt"] {
+        let start = Start {
+            thread: Some(name(thread)),
+            ..bench.request()
+        };
+        let run = runtime.start(&program, start, Watch::default());
+        assert!(run.await.unwrap().is_closed);
+    }
+    let other = events_of(&events, "tt").await;
+    assert!(events_of(&events, "t").await > 0 && other > 0);
+    runtime.delete(&name("t"), false).await.unwrap();
+    assert_eq!(events_of(&events, "t").await, 0);
+    // Without who keeps events they are left, and go when they are asked for again.
+    bench.live().delete(&name("tt"), false).await.unwrap();
+    assert_eq!(events_of(&events, "tt").await, other);
+    runtime.delete(&name("tt"), false).await.unwrap();
+    assert_eq!(events_of(&events, "tt").await, 0);
+    let error = runtime.delete(&name("tt"), false).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "RAG0401");
+}
+
+#[tokio::test]
+async fn a_refused_deletion_and_one_whose_events_cannot_go_leave_the_thread() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let events = Arc::new(MemoryEvents::default());
+    let runtime = bench.live().keeping(KeepEvents::new(events.clone()));
+    let program = bench.program(MIXED);
+    let start = runtime.start(&program, bench.request(), Watch::default());
+    assert!(!start.await.unwrap().is_closed);
+    let kept = events_of(&events, "t").await;
+    runtime.delete(&name("t"), false).await.unwrap_err();
+    assert_eq!(events_of(&events, "t").await, kept);
+    let path = folder.path().join("events.db");
+    std::fs::write(&path, "this is no database, and never was one".repeat(99)).unwrap();
+    let foreign = Arc::new(SqliteEvents::new(path));
+    let runtime = bench.live().keeping(KeepEvents::new(foreign));
+    let error = runtime.delete(&name("t"), true).await.unwrap_err();
+    assert!(matches!(error, ThreadsError::Events(_)), "{error}");
+    assert!(find(&*bench.journal, &name("t")).await.unwrap().is_some());
+}
+
 #[tokio::test]
 async fn what_waits_or_is_driven_or_unknown_stays() {
     let bench = Bench::new();
-    let refused = |error: rustagents_runtime::threads::ThreadsError| error.code().as_str();
+    let refused = |error: ThreadsError| error.code().as_str();
     let runtime = bench.live();
     assert_eq!(
         refused(runtime.delete(&name("t"), true).await.unwrap_err()),

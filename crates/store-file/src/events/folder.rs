@@ -4,6 +4,7 @@ use std::{borrow::Cow, fs::File, path::PathBuf};
 
 use rustagents_core::{
     event_journal::{EventPage, EventQuery, EventScan, Offset, PlacedEvent, Retention, RunEvent},
+    ids::ThreadId,
     store::StoreError,
 };
 use rustagents_store::locks::Patience;
@@ -19,8 +20,12 @@ use crate::{
 /// What the head says that the folder is.
 const STORE: &str = "rustagents.events";
 
-/// The version of the files that this build writes.
+/// The version of files in which each line is an event.
 const FORMAT: u32 = 1;
+
+/// The version of files with lines whose event was removed. A folder has it from its
+/// first removal on.
+const FORMAT_WITH_EMPTY: u32 = 2;
 
 /// A file that is longer is followed by another one.
 const FILE_BYTES: u64 = 8 << 20;
@@ -38,6 +43,7 @@ struct Head {
 struct Standing {
     /// Whether the head is there.
     is_made: bool,
+    format: u32,
     first: Offset,
     starts: Vec<Offset>,
     /// The file that is written.
@@ -45,6 +51,19 @@ struct Standing {
 }
 
 impl Standing {
+    /// The files, in order.
+    fn extents(&self) -> impl Iterator<Item = Extent> {
+        let following = self.starts.iter().skip(1).map(Some).chain([None]);
+        let files = self.starts.iter().zip(following);
+        files.map(|(start, following)| {
+            following.map_or(self.last, |next| Extent {
+                start: *start,
+                next: *next,
+                end: u64::MAX,
+            })
+        })
+    }
+
     /// The greatest place up to `first` at which a file begins.
     fn whole_files(&self, first: Offset) -> Offset {
         let starts = self.starts.iter().copied();
@@ -86,9 +105,9 @@ impl Folder {
             Some(start) => self.measure(*start)?,
             None => Extent::empty(first),
         };
-        let is_made = head.is_some();
         Ok(Standing {
-            is_made,
+            is_made: head.is_some(),
+            format: head.map_or(FORMAT, |head| head.format),
             first,
             starts,
             last,
@@ -108,11 +127,11 @@ impl Folder {
                 reason: "it is not the head of a journal".into(),
             });
         };
-        if head.format > FORMAT {
+        if head.format > FORMAT_WITH_EMPTY {
             return Err(StoreError::Newer {
                 what: format!("event journal `{}`", self.path.display()),
                 found: head.format,
-                supported: FORMAT,
+                supported: FORMAT_WITH_EMPTY,
             });
         }
         Ok(Some(head))
@@ -147,7 +166,7 @@ impl Folder {
         let _lock = self.lock()?;
         let mut standing = self.standing()?;
         if !standing.is_made {
-            self.write_head(standing.first)?;
+            self.write_head(standing.format, standing.first)?;
         }
         self.rotate(&mut standing)?;
         let mut bytes = Vec::new();
@@ -214,11 +233,11 @@ impl Folder {
         })
     }
 
-    fn write_head(&self, first: Offset) -> Result<(), StoreError> {
+    fn write_head(&self, format: u32, first: Offset) -> Result<(), StoreError> {
         let (path, draft) = (self.path.join("events.json"), self.path.join("events.new"));
         let head = Head {
             store: STORE.into(),
-            format: FORMAT,
+            format,
             first,
         };
         let text = serde_json::to_vec(&head).map_err(|error| unavailable(&path, &error))?;
@@ -235,7 +254,12 @@ impl Folder {
             scan.offer(Cow::Owned(placed), bytes);
             !scan.is_full()
         })?;
-        Ok(scan.finish(standing.first, 0))
+        let looked = if scan.is_full() {
+            0
+        } else {
+            standing.last.next - 1
+        };
+        Ok(scan.finish(standing.first, looked))
     }
 
     /// Hands over each event from the place `from` on, until `take` has enough.
@@ -246,14 +270,8 @@ impl Folder {
         mut take: impl FnMut(PlacedEvent, usize) -> bool,
     ) -> Result<(), StoreError> {
         let from = from.max(standing.first);
-        let following = standing.starts.iter().skip(1).map(Some).chain([None]);
-        for (start, following) in standing.starts.iter().zip(following) {
-            let extent = following.map_or(standing.last, |next| Extent {
-                start: *start,
-                next: *next,
-                end: u64::MAX,
-            });
-            let path = lines::path(&self.path, *start);
+        for extent in standing.extents() {
+            let path = lines::path(&self.path, extent.start);
             if extent.next > from && !lines::read(&path, extent, from, &mut take)? {
                 break;
             }
@@ -287,12 +305,42 @@ impl Folder {
         self.drop_before(&standing, first.min(next))
     }
 
+    /// Empties the lines of a thread's events, file by file. No line changes its
+    /// length, so whoever measured a file knows it still.
+    pub(super) fn remove_thread(&mut self, thread: &ThreadId) -> Result<u64, StoreError> {
+        if self.last()? == 0 {
+            return Ok(0);
+        }
+        let _lock = self.lock()?;
+        let mut standing = self.standing()?;
+        let mut removed = 0;
+        let files: Vec<_> = standing.extents().collect();
+        for extent in files {
+            let path = lines::path(&self.path, extent.start);
+            let without = lines::without(&path, extent, thread, standing.first)?;
+            let Some((bytes, count)) = without else {
+                continue;
+            };
+            if standing.format < FORMAT_WITH_EMPTY {
+                standing.format = FORMAT_WITH_EMPTY;
+                self.write_head(standing.format, standing.first)?;
+            }
+            let draft = self.path.join("events.new");
+            let written = self
+                .disk
+                .replace(&draft, &path, |draft| draft.write(&bytes));
+            written.map_err(store_error)?;
+            removed += count;
+        }
+        Ok(removed)
+    }
+
     /// The head is moved first: a file that a crash leaves behind is before it.
     fn drop_before(&mut self, standing: &Standing, first: Offset) -> Result<u64, StoreError> {
         if first <= standing.first {
             return Ok(0);
         }
-        self.write_head(first)?;
+        self.write_head(standing.format, first)?;
         let ends = standing.starts.iter().skip(1).copied();
         let ends = ends.chain([standing.last.next]);
         for (start, end) in standing.starts.iter().zip(ends) {

@@ -1,4 +1,5 @@
-//! Files of lines, each named by the place of its first event.
+//! Files of lines, each named by the place of its first event. A line is an event, or
+//! `null` and spaces where one was removed.
 
 use std::{
     fs::File,
@@ -8,8 +9,10 @@ use std::{
 
 use rustagents_core::{
     event_journal::{Offset, PlacedEvent},
+    ids::ThreadId,
     store::StoreError,
 };
+use serde::Deserialize;
 
 use crate::items::unavailable;
 
@@ -100,12 +103,11 @@ pub(super) fn read(
         let mut line = Vec::new();
         let mut limited = (&mut reader).take(MAX_LINE);
         limited.read_until(b'\n', &mut line).map_err(fail)?;
-        let corrupt = |reason: String| StoreError::Corrupt {
-            place: format!("event {offset} in `{}`", path.display()),
-            reason,
+        let corrupt = |reason: String| corrupt(path, offset, reason);
+        let placed: Result<Option<PlacedEvent>, _> = serde_json::from_slice(&line);
+        let Some(placed) = placed.map_err(|error| corrupt(error.to_string()))? else {
+            continue;
         };
-        let placed = serde_json::from_slice(&line);
-        let placed: PlacedEvent = placed.map_err(|error| corrupt(error.to_string()))?;
         if placed.offset != offset {
             return Err(corrupt(format!("it says that it is {}", placed.offset)));
         }
@@ -114,6 +116,53 @@ pub(super) fn read(
         }
     }
     Ok(true)
+}
+
+/// Whose event a line is.
+#[derive(Deserialize)]
+struct Whose {
+    thread: ThreadId,
+}
+
+/// The whole lines of a file with those of a thread's events emptied, and how many of
+/// these stand at `first` or later; `None` if there are none at all.
+pub(super) fn without(
+    path: &Path,
+    extent: Extent,
+    thread: &ThreadId,
+    first: Offset,
+) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
+    let fail = |error: std::io::Error| unavailable(path, &error);
+    let (mut bytes, mut emptied, mut count) = (Vec::new(), false, 0);
+    let mut file = File::open(path).map_err(fail)?.take(extent.end);
+    file.read_to_end(&mut bytes).map_err(fail)?;
+    let lines = bytes.split_inclusive_mut(|byte| *byte == b'\n');
+    for (line, offset) in lines.zip(extent.start..) {
+        let whose: Result<Option<Whose>, _> = serde_json::from_slice(line);
+        let whose = whose.map_err(|error| corrupt(path, offset, error.to_string()))?;
+        if whose.is_some_and(|whose| whose.thread == *thread) {
+            empty(line);
+            emptied = true;
+            count += u64::from(offset >= first);
+        }
+    }
+    Ok(emptied.then_some((bytes, count)))
+}
+
+/// Writes `null` and spaces over what stands before the end of a line.
+fn empty(line: &mut [u8]) {
+    let null = b"null".iter().copied().chain(std::iter::repeat(b' '));
+    let text = line.iter_mut().take_while(|byte| **byte != b'\n');
+    for (byte, new) in text.zip(null) {
+        *byte = new;
+    }
+}
+
+fn corrupt(path: &Path, offset: Offset, reason: String) -> StoreError {
+    StoreError::Corrupt {
+        place: format!("event {offset} in `{}`", path.display()),
+        reason,
+    }
 }
 
 pub(super) fn length(count: usize) -> u64 {

@@ -180,3 +180,10 @@ pub(super) fn drop_events(connection: &Connection, retention: Retention) -> Resu
     }
     Ok(first - ends.first)
 }
+
+pub(super) fn remove_thread(connection: &Connection, thread: &ThreadId) -> Result<u64, Failure> {
+    let removed = connection
+        .prepare_cached("DELETE FROM events WHERE thread = ?1")?
+        .execute([thread.as_str()])?;
+    Ok(u64::try_from(removed).unwrap_or(u64::MAX))
+}

@@ -24,6 +24,8 @@ pub async fn suite<J: EventJournal + 'static, F: Future<Output = J>>(mut fresh: 
     a_long_way_comes_in_pages(&fresh().await).await;
     only_a_beginning_is_dropped(&fresh().await).await;
     what_was_dropped_is_told(&fresh().await).await;
+    the_events_of_a_thread_go_and_no_others(&fresh().await).await;
+    a_reader_passes_over_empty_places(Arc::new(fresh().await)).await;
     wrong_events_are_refused_before_anything_is_written(&fresh().await).await;
     a_reader_hears_of_events(Arc::new(fresh().await)).await;
     concurrent_appends_have_one_order(&fresh().await).await;
@@ -191,6 +193,61 @@ async fn what_was_dropped_is_told(journal: &impl EventJournal) {
     let gap = page(journal, EventQuery::from(2).limit(1)).await;
     let found: Vec<_> = gap.events.iter().map(|placed| placed.offset).collect();
     assert_eq!((found, gap.next, gap.first), (vec![4], 5, 4));
+}
+
+async fn removed(journal: &impl EventJournal, thread: &str) -> u64 {
+    let thread = ThreadId::new(thread).expect("a valid name");
+    journal.remove_thread(thread).await.expect("removed")
+}
+
+/// So many events of two threads in turn, the first one's first.
+fn in_turn(count: u64) -> Vec<RunEvent> {
+    let thread = |n: u64| if n.is_multiple_of(2) { "u" } else { "t" };
+    (1..=count)
+        .map(|n| event(n, thread(n), thread(n), "step.started"))
+        .collect()
+}
+
+async fn the_events_of_a_thread_go_and_no_others(journal: &impl EventJournal) {
+    assert_eq!(removed(journal, "t").await, 0, "there is nothing yet");
+    append(journal, in_turn(6)).await;
+    assert_eq!(removed(journal, "nobody").await, 0);
+    assert_eq!(removed(journal, "t").await, 3);
+    assert_eq!(removed(journal, "t").await, 0, "they are gone");
+    assert_eq!(places(journal, EventQuery::from(1)).await, [2, 4, 6]);
+    let one = page(journal, EventQuery::from(1).limit(1)).await;
+    assert_eq!((one.next, one.first), (3, 1), "no beginning was dropped");
+    assert_eq!(
+        append(journal, numbered(1)).await,
+        [7],
+        "no place is reused"
+    );
+    let of_run = EventQuery::from(1).of_run(RunId::from("t"));
+    assert!(places(journal, of_run).await.is_empty());
+    let dropped = async |retention| journal.drop_events(retention).await.expect("dropped");
+    assert_eq!(dropped(Retention::Before(4)).await, 3);
+    assert_eq!(dropped(Retention::KeepLast(2)).await, 2);
+    assert_eq!(places(journal, EventQuery::from(1)).await, [6, 7]);
+    assert_eq!(removed(journal, "u").await, 1);
+    assert_eq!(removed(journal, "t").await, 1);
+    let end = page(journal, EventQuery::from(1)).await;
+    assert_eq!((end.events.len(), end.next, end.first), (0, 8, 6));
+    assert_eq!(dropped(Retention::OlderThan { at_ms: 1 }).await, 2);
+    assert_eq!(append(journal, in_turn(2)).await, [8, 9]);
+}
+
+async fn a_reader_passes_over_empty_places<J: EventJournal + 'static>(journal: Arc<J>) {
+    append(&*journal, in_turn(5)).await;
+    removed(&*journal, "t").await;
+    for query in [EventQuery::from(1), EventQuery::from(1).of_kind("none")] {
+        let mut next = 1;
+        while let read = page(&*journal, query.clone().on_from(next)).await
+            && read.next != next
+        {
+            next = read.next;
+        }
+        assert_eq!(next, 6, "who waits does not wait for an empty place");
+    }
 }
 
 async fn wrong_events_are_refused_before_anything_is_written(journal: &impl EventJournal) {

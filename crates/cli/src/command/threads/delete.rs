@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use rustagents_core::{ids::RunId, journal::Journal};
-use rustagents_runtime::threads::ThreadsError;
+use rustagents_runtime::{KeepEvents, threads::ThreadsError};
 
 use super::{name, store_of};
-use crate::{arguments::Delete, command::runtime, failure::Failure, output::Output};
+use crate::{
+    arguments::Delete, command::runtime, failure::Failure, output::Output, store::Address,
+};
 
 pub(super) async fn delete(
+    address: &Address,
     journal: Option<Arc<dyn Journal>>,
     given: &Delete,
     output: &Output,
@@ -21,6 +24,10 @@ pub(super) async fn delete(
             .await?;
         return output.deleted(&thread, Some((run, &removed)));
     }
+    let runtime = match address.kept_events() {
+        Some(events) => runtime.keeping(KeepEvents::new(events)),
+        None => runtime,
+    };
     let deleted = runtime.delete(&thread, given.yes).await;
     deleted.map_err(|error| {
         let unfinished = matches!(
