@@ -35,7 +35,8 @@ pub const FORMAT: u32 = 1;
 /// The most bytes of bodies, messages and contents in one batch.
 pub const MAX_BATCH_BYTES: usize = 8 << 20;
 
-/// The place of a record in its thread, from 1, without gaps.
+/// The place of a record in its thread, from 1. Places are given without gaps; only a
+/// compaction leaves some.
 pub type Seq = u64;
 
 /// How often a thread was claimed. A driver's writes carry the epoch of its claim.

@@ -37,11 +37,13 @@ async fn every_case_comes_out_as_it_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_example_of_the_page_comes_out_too() {
-    let page = fs::read_to_string(format!("{CASES}/README.md")).unwrap();
-    let (_, rest) = page.split_once("```toml\n").unwrap();
-    let (example, _) = rest.split_once("```").unwrap();
-    run(parsed(example).unwrap()).await.unwrap();
+async fn the_examples_of_the_pages_come_out_too() {
+    for page in ["README.md", "../../docs/guide/graphs/10-testing.md"] {
+        let page = fs::read_to_string(format!("{CASES}/{page}")).unwrap();
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        run(parsed(example).unwrap()).await.unwrap();
+    }
 }
 
 fn parsed(text: &str) -> Result<Case, String> {

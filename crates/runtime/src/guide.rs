@@ -1,5 +1,6 @@
-//! The chapters of the guide about graphs. Their examples are tests of the
-//! documentation, and nothing of this is in the crate.
+//! The chapters of the guide about graphs, and pages of the reference with programs
+//! in them. Their examples are tests of the documentation, and nothing of this is in
+//! the crate.
 
 #[doc = include_str!("../../../docs/guide/graphs/01-first-graph.md")]
 mod first_graph {}
@@ -33,3 +34,9 @@ mod testing {}
 
 #[doc = include_str!("../../../docs/guide/graphs/11-new-versions.md")]
 mod new_versions {}
+
+#[doc = include_str!("../../../docs/guide/graphs/12-agents.md")]
+mod agents {}
+
+#[doc = include_str!("../../../docs/reference/backends.md")]
+mod backends {}
