@@ -2,9 +2,13 @@ use std::sync::Arc;
 
 use rustagents_core::code::Coded;
 use rustagents_graph::{
-    END, Graph, GraphBuilder, GraphFault, GraphFaults, MemoryCache, NodeOutput, NodeSpec, Reducer,
-    RetryPolicy, Writes, node_fn,
+    END, Graph, GraphBuilder, GraphFault, GraphFaults, MemoryCache, NodeOutput, NodeSpec, Outcome,
+    Reducer, RetryPolicy, State, Update, Writes, node_fn,
 };
+use serde_json::Value;
+use tokio::sync::Barrier;
+
+use crate::{bench::Bench, steps::seen};
 
 fn noop(builder: GraphBuilder, name: &str) -> GraphBuilder {
     builder.node(name, node_fn(|_, _| async { Ok(NodeOutput::new()) }))
@@ -48,15 +52,57 @@ fn every_fault_is_in_one_report() {
     }
 }
 
-#[test]
-fn a_compiled_graph_is_not_changed_by_its_builder() {
-    let one = noop(GraphBuilder::new("g"), "a")
-        .start(["a"])
-        .edge("a", END)
+/// Passes on what it was given once both runs are in its middle, so that neither can
+/// end before the other has begun.
+fn meeting(both: &Arc<Barrier>) -> Graph {
+    let both = Arc::clone(both);
+    GraphBuilder::new("g")
+        .channel("word", Reducer::Overwrite)
+        .channel("seen", Reducer::Append)
+        .function("meet", move |state: Arc<State>, _| {
+            let both = Arc::clone(&both);
+            async move {
+                both.wait().await;
+                let word = state.value("word").cloned().unwrap_or_default();
+                Ok(NodeOutput::new().write("seen", Update::Value(word)))
+            }
+        })
+        .start(["meet"])
+        .branch(
+            "meet",
+            |state: &State| state.list("seen").len() < 3,
+            [(true, "meet"), (false, END)],
+        )
         .compile()
-        .unwrap();
-    let again = one.clone();
-    assert!(again.has_node(&"a".into()) && !again.has_node(&"b".into()));
+        .unwrap()
+}
+
+/// Runs `graph` on a thread of the machine and on a journal, both its own.
+fn run_alone(graph: &Graph, word: &'static str) -> Vec<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let end = runtime.unwrap().block_on(async {
+        let input = |_: &_| {
+            let mut input = Writes::new();
+            input.push("word", Update::Value(word.into()));
+            input
+        };
+        Bench::new().attempt_on(graph, input).await.unwrap()
+    });
+    assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+    seen(&end.state)
+}
+
+#[test]
+fn one_compiled_graph_runs_on_two_threads_at_once_and_each_run_has_its_own_end() {
+    let both = Arc::new(Barrier::new(2));
+    let graph = meeting(&both);
+    let (left, right) = std::thread::scope(|scope| {
+        let left = scope.spawn(|| run_alone(&graph, "left"));
+        let right = scope.spawn(|| run_alone(&graph, "right"));
+        (left.join().unwrap(), right.join().unwrap())
+    });
+    assert_eq!(left, ["left"; 3]);
+    assert_eq!(right, ["right"; 3]);
 }
 
 #[test]

@@ -537,8 +537,14 @@ async fn a_record_that_does_not_fit_its_field_is_an_error_and_changes_nothing() 
     let mut bench = Bench::new();
     let full = rounds(4, |state: Arc<Full>| fill(&state));
     let before = drive_rounds(&mut bench, &full).await.unwrap();
+    let recorded = bench.log().await.records().len();
     let other = rounds(9, |_: Arc<Other>| Other::update().notes(1));
     let halt = drive_rounds(&mut bench, &other).await.unwrap_err();
+    assert_eq!(
+        bench.log().await.records().len(),
+        recorded,
+        "nothing is written"
+    );
     assert!(
         matches!(halt, Halt::Journal(JournalError::Corrupt { .. })),
         "{halt:?}"

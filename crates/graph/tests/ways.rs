@@ -379,7 +379,10 @@ async fn a_fan_out_over_its_limit_is_refused_before_anything_is_recorded() {
         failure(&end),
         "plan RAG0805: the next step would have 10001 tasks, more than 10000"
     );
-    assert_eq!(bench.count(kind::CHECKPOINT).await, 1);
+    let log = bench.log().await;
+    let kinds: Vec<_> = log.records().iter().map(|record| &*record.kind).collect();
+    let expected = [kind::CHECKPOINT.name, kind::RUN_CLOSED.name];
+    assert_eq!(kinds, expected, "the input, and how it ended");
 }
 
 #[tokio::test]

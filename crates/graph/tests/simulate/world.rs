@@ -45,6 +45,8 @@ struct Held {
 pub(super) struct Ledger {
     /// The tasks whose writes are on record.
     finished: BTreeSet<String>,
+    /// How often each task was among those that a checkpoint says are done.
+    pub(super) taken: BTreeMap<String, u32>,
     /// The steps whose results are.
     results: BTreeSet<String>,
     /// The payments of which a person told the result.
@@ -88,8 +90,11 @@ impl Ledger {
             if checkpoint.base.is_some() {
                 self.trace.push("a call goes on from another".into());
             }
-            let path = |task| entry.chain.namespace.child(task).to_string();
-            self.finished.extend(checkpoint.done.iter().map(path));
+            for task in &checkpoint.done {
+                let path = entry.chain.namespace.child(task).to_string();
+                *self.taken.entry(path.clone()).or_default() += 1;
+                self.finished.insert(path);
+            }
         }
         if entry.kind.name == kind::SNAPSHOT.name {
             self.trace.push("snapshot".into());
@@ -103,6 +108,33 @@ impl Ledger {
         } else if entry.kind == kind::STEP_RESULT {
             self.results.insert(key.as_str().to_owned());
         }
+    }
+
+    /// The steps whose results are on record, payments too, once for each result.
+    fn with_results(&self) -> impl Iterator<Item = &str> {
+        let keys = self
+            .results
+            .iter()
+            .filter_map(|key| key.strip_prefix("step/"));
+        keys.filter_map(|key| Some(key.rsplit_once("/result")?.0))
+    }
+
+    /// How many results of each step are on record that may be made again: one for each
+    /// try that made it.
+    pub(super) fn recorded(&self) -> BTreeMap<String, u32> {
+        let mut recorded = BTreeMap::new();
+        let steps = self.with_results();
+        for step in steps.filter(|step| self.steps.contains_key(*step)) {
+            *recorded.entry(step.to_owned()).or_default() += 1;
+        }
+        recorded
+    }
+
+    /// How often the end of a payment is known, by its record or by a person.
+    pub(super) fn ends(&self, payment: &str) -> u32 {
+        let is_of = |step: &&str| step.rsplit_once('#').is_some_and(|(of, _)| of == payment);
+        let recorded = self.with_results().filter(is_of).count();
+        u32::try_from(recorded).unwrap() + u32::from(self.told.contains(payment))
     }
 
     fn begin(&mut self, task: &str) {
