@@ -9,3 +9,4 @@
 )]
 
 mod canonical;
+mod kinds;

@@ -4,18 +4,22 @@ use std::{
     fmt::Write,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
+use futures::poll;
 use rustagents_core::{
+    budget::Limits,
     code::{Code, Coded},
     event::{Event, Events},
     journal::{Batch, Journal, JournalError, Kind, Select, kind},
     recorder::Durability,
     tool::EffectClass,
 };
-use rustagents_graph::{GraphBuilder, NodeOutput, Outcome, Reducer, Update, Writes};
+use rustagents_graph::{
+    END, GraphBuilder, GraphState, NodeOutput, Outcome, Reducer, Update, Writes,
+};
 use rustagents_lang::compile;
 use rustagents_runtime::{GraphRunner, Program, RunError, Status, Watch};
 use rustagents_store::{
@@ -27,6 +31,7 @@ use rustagents_testkit::{
     model::{FakeModel, Reply},
     tool::FakeTool,
 };
+use tokio::sync::Semaphore;
 
 use crate::{
     bench::{Bench, DESK, approve},
@@ -425,5 +430,79 @@ async fn a_call_with_a_key_is_durable_before_it_starts() {
             .iter()
             .any(|(_, m)| m.text().contains(r#""recorded":true"#));
         assert!(told, "{durability:?}: {messages:?}");
+    }
+}
+
+#[derive(Clone, Debug, GraphState)]
+struct Pile {
+    #[channel(counter)]
+    count: u64,
+    text: String,
+}
+
+/// How many supersteps a run does whose journal takes nothing, when each writes so many
+/// bytes. Then the journal takes all, and the run comes to its end.
+async fn steps_ahead(durability: Durability, bytes: usize) -> u64 {
+    const STEPS: u64 = 300;
+    let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicU64::new(0)));
+    let (shut, counted) = (Arc::clone(&gate), Arc::clone(&begun));
+    let journal = HookedJournal::new(Arc::new(MemoryJournal::new())).before_append(move |_| {
+        let shut = Arc::clone(&shut);
+        Box::pin(async move {
+            drop(shut.acquire().await.unwrap());
+            Ok(())
+        })
+    });
+    let graph = GraphBuilder::<Pile>::typed("pile")
+        .function("put", move |_, _| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move { Ok(Pile::update().count(1).text("x".repeat(bytes)).into()) }
+        })
+        .start(["put"])
+        .branch(
+            "put",
+            |pile: &Pile| pile.count < STEPS,
+            [(true, "put"), (false, END)],
+        )
+        .recursion_limit(STEPS)
+        .compile()
+        .unwrap();
+    let limits = Limits {
+        steps: STEPS,
+        ..Limits::default()
+    };
+    let watch = Watch {
+        durability,
+        ..Watch::default()
+    };
+    let runner = GraphRunner::new(Arc::new(journal));
+    let runner = runner.limited(limits).watched(watch);
+    let mut run = Box::pin(runner.run(&graph, "t", Pile::update()));
+    for _ in 0..2_000 {
+        assert!(poll!(&mut run).is_pending(), "the journal takes nothing");
+    }
+    let ahead = begun.load(Ordering::SeqCst);
+    gate.add_permits(1);
+    let run = run.await.unwrap();
+    assert!(matches!(run.outcome, Outcome::Completed));
+    assert_eq!((run.state.count, run.steps), (STEPS, STEPS));
+    ahead
+}
+
+#[tokio::test]
+async fn a_run_is_only_so_many_writes_and_bytes_ahead_of_its_journal() {
+    // 64 writes wait, or 2 MiB, behind those that are in flight: of a run that is
+    // durable at its end, those are as many again.
+    for (durability, times) in [(Durability::Async, 1), (Durability::Exit, 2)] {
+        let writes = steps_ahead(durability, 1).await;
+        assert!(
+            (32..=66 * times).contains(&writes),
+            "{durability:?}: {writes} writes"
+        );
+        let large = steps_ahead(durability, 100 << 10).await;
+        assert!(
+            (10..=22 * times).contains(&large),
+            "{durability:?}: {large} large writes"
+        );
     }
 }

@@ -7,6 +7,7 @@ mod force;
 mod inside;
 mod kept;
 mod migrations;
+mod unfit;
 mod watched;
 
 use std::{

@@ -1,6 +1,6 @@
 //! Streams of a run's parts.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rustagents_core::{
     event::Events,
@@ -17,6 +17,7 @@ use rustagents_runtime::stream::{Stream, StreamBody, StreamMode, StreamPart, Tas
 use rustagents_store::MemoryJournal;
 use rustagents_testkit::drive;
 use serde_json::json;
+use tokio::sync::Notify;
 
 async fn run(graph: &Graph, events: Events) {
     let journal = Arc::new(MemoryJournal::new());
@@ -143,6 +144,50 @@ async fn a_slow_consumer_holds_nobody_up_and_is_told_what_it_missed() {
             "[] missed 4",
             "[sub:2.0] sub:2.0/in:1.0 Complete",
             "[] sub:2.0 Complete",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_that_stops_beside_the_run_does_not_stop_it() {
+    let (taken, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let waits = Arc::clone(&taken);
+    let graph = builder("g")
+        .function("first", move |_, _| {
+            let waits = Arc::clone(&waits);
+            async move {
+                waits.notified().await;
+                Ok(NodeOutput::new())
+            }
+        })
+        .function("second", |_, _| async { Ok(NodeOutput::new()) })
+        .function("third", |_, _| async { Ok(NodeOutput::new()) })
+        .start(["first"])
+        .sequence(["first", "second", "third", END])
+        .compile()
+        .unwrap();
+    let (events, mut stream) = Stream::of(Events::default(), [StreamMode::Tasks], 2);
+    let goes_on = Arc::clone(&ended);
+    let consumer = tokio::spawn(async move {
+        let mut lines = vec![line(&stream.next().await.unwrap())];
+        taken.notify_one();
+        goes_on.notified().await;
+        while let Some(part) = stream.next().await {
+            lines.push(line(&part));
+        }
+        lines
+    });
+    // If the run waited for the consumer, time would pass.
+    let run = tokio::time::timeout(Duration::from_secs(1), run(&graph, events));
+    run.await.expect("the run waits for nobody");
+    ended.notify_one();
+    assert_eq!(
+        consumer.await.unwrap(),
+        [
+            "[] first:1.0 Start",
+            "[] missed 3",
+            "[] third:3.0 Start",
+            "[] third:3.0 Complete"
         ]
     );
 }

@@ -3,6 +3,7 @@
 use std::{fs, sync::Arc};
 
 use rustagents_core::{
+    code::Coded as _,
     event_journal::{EventJournal, EventQuery, Offset, Retention, RunEvent},
     ids::{Namespace, RunId, ThreadId},
     store::StoreError,
@@ -247,4 +248,50 @@ async fn a_disk_that_fails_anywhere_loses_nothing_that_was_told() {
         }
         assert!(step > 15, "the scenario has steps");
     }
+}
+
+#[tokio::test]
+async fn a_journal_of_a_newer_program_is_refused_and_left_alone() {
+    let folder = quick_folder();
+    FileEvents::new(folder.path())
+        .append(vec![event(1)])
+        .await
+        .unwrap();
+    let head = folder.path().join("events.json");
+    let newer = r#"{"store":"rustagents.events","format":3,"first":1,"new":true}"#;
+    fs::write(&head, newer).unwrap();
+    let files = || {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        let mut files: Vec<_> = entries
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (fs::read(&path).unwrap(), path))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    let journal = FileEvents::new(folder.path());
+    for error in [
+        journal.append(vec![event(1)]).await.unwrap_err(),
+        journal.read(EventQuery::from(1)).await.unwrap_err(),
+        journal
+            .drop_events(Retention::KeepLast(0))
+            .await
+            .unwrap_err(),
+        journal.changed(0).await.unwrap_err(),
+    ] {
+        assert_eq!(error.code().as_str(), "RAG0302");
+        assert!(
+            matches!(
+                error,
+                StoreError::Newer {
+                    found: 3,
+                    supported: 2,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+    }
+    assert_eq!(files(), before);
 }

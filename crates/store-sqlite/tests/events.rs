@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use rustagents_core::{
-    event_journal::{EventJournal, EventQuery, RunEvent},
+    code::Coded as _,
+    event_journal::{EventJournal, EventQuery, Retention, RunEvent},
     ids::{Namespace, RunId, ThreadId},
     store::StoreError,
 };
@@ -77,4 +78,42 @@ async fn a_store_of_items_is_no_event_journal() {
         .await
         .unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_journal_of_a_newer_program_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.db");
+    SqliteEvents::new(&path)
+        .append(vec![event()])
+        .await
+        .unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch("PRAGMA user_version = 2").unwrap();
+    connection.close().unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let journal = SqliteEvents::new(&path);
+    for error in [
+        journal.append(vec![event()]).await.unwrap_err(),
+        journal.read(EventQuery::from(1)).await.unwrap_err(),
+        journal
+            .drop_events(Retention::KeepLast(0))
+            .await
+            .unwrap_err(),
+        journal.changed(0).await.unwrap_err(),
+    ] {
+        assert_eq!(error.code().as_str(), "RAG0302");
+        assert!(
+            matches!(
+                error,
+                StoreError::Newer {
+                    found: 2,
+                    supported: 1,
+                    ..
+                }
+            ),
+            "{error:?}"
+        );
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
 }
