@@ -40,9 +40,12 @@ async fn every_case_comes_out_as_it_says() {
 async fn the_examples_of_the_pages_come_out_too() {
     for page in ["README.md", "../../docs/guide/graphs/10-testing.md"] {
         let page = fs::read_to_string(format!("{CASES}/{page}")).unwrap();
-        let (_, rest) = page.split_once("```toml\n").unwrap();
-        let (example, _) = rest.split_once("```").unwrap();
-        run(parsed(example).unwrap()).await.unwrap();
+        let examples: Vec<_> = page.split("```toml\n").skip(1).collect();
+        assert!(!examples.is_empty());
+        for example in examples {
+            let (example, _) = example.split_once("```").unwrap();
+            run(parsed(example).unwrap()).await.unwrap();
+        }
     }
 }
 

@@ -15,12 +15,15 @@ use rustagents_core::{
     recorder::Durability,
     scope::Halt,
 };
-use rustagents_graph::{Graph, NodeError, StepContext, StepOptions};
+use rustagents_graph::{
+    Graph, GraphBuilder, NodeError, NodeOutput, NodeSpec, Outcome, RetryPolicy, StepContext,
+    StepOptions, TaskContext,
+};
 use rustagents_testkit::{drive, tool::World};
 use serde_json::{Value, json};
 
 use super::{change, out, working};
-use crate::bench::{Bench, asks};
+use crate::bench::{Bench, asks, failure};
 
 /// Charges once; the first call of all hangs for good.
 fn charging(world: &World, keys: &Arc<std::sync::Mutex<Vec<String>>>) -> Graph {
@@ -163,7 +166,7 @@ async fn a_doubt_is_settled_before_a_failed_sibling_closes_the_run() {
     let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
     answer(&bench, &ask, done(json!(null))).await;
     let end = bench.attempt(&graph).await.unwrap();
-    assert_eq!(crate::bench::failure(&end), "fail RAG0804: no");
+    assert_eq!(failure(&end), "fail RAG0804: no");
     assert_eq!(hangs.load(Ordering::Relaxed), 1);
 }
 
@@ -242,6 +245,54 @@ async fn a_result_that_is_recorded_stays_good_when_the_step_may_be_repeated_now(
         asks(&bench.attempt(&graph).await.unwrap());
     }
     assert_eq!(world.changes(), ["charged"]);
+}
+
+/// A node whose `once` step fails, which may be tried again and has an error handler.
+fn failing(world: &World, tries: u32) -> Graph {
+    let (noted, handled) = (world.clone(), world.clone());
+    GraphBuilder::new("g")
+        .function("work", move |_, context: TaskContext| {
+            let world = noted.clone();
+            async move {
+                let charge = context.step_once("charge", |_| async move {
+                    world.change("charged");
+                    Err::<u32, _>("the line dropped")
+                });
+                charge.await?;
+                Ok(NodeOutput::new())
+            }
+        })
+        .function("rescue", move |_, _| {
+            handled.change("rescued");
+            async { Ok(NodeOutput::new()) }
+        })
+        .spec(
+            "work",
+            NodeSpec::new()
+                .retry(RetryPolicy::new().tries(tries))
+                .on_error("rescue"),
+        )
+        .start(["work"])
+        .finish("work")
+        .finish("rescue")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_a_step_that_must_not_run_twice_is_asked_about_before_its_node_fails() {
+    for tries in [1, 2] {
+        let (world, bench) = (World::new(), Bench::new());
+        let graph = failing(&world, tries);
+        let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+        assert_eq!(ask.id.as_str(), "work:1.0/charge#1/doubt/1");
+        assert!(ask.prompt.contains("the line dropped"), "{ask:?}");
+        assert_eq!(world.changes(), ["charged"], "nobody handled it");
+        answer(&bench, &ask, Answer::NotDone).await;
+        let end = bench.attempt(&graph).await.unwrap();
+        assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+        assert_eq!(world.changes(), ["charged", "rescued"]);
+    }
 }
 
 #[tokio::test]
