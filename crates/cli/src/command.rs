@@ -76,7 +76,17 @@ fn driven(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCod
 }
 
 fn finish(report: &Report, output: &Output, signals: &Signals) -> Result<ExitCode, Failure> {
-    match output.report(report) {
+    finish_with(report, None, output, signals)
+}
+
+/// The same, with the name of the input that waits behind the run.
+fn finish_with(
+    report: &Report,
+    queued: Option<&str>,
+    output: &Output,
+    signals: &Signals,
+) -> Result<ExitCode, Failure> {
+    match output.report(report, queued) {
         // The terminal is gone, and what is said with it.
         Err(failure) if failure.code == Code::OutputFailed && signals.is_hung_up() => {}
         told => told?,

@@ -27,13 +27,22 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) place: Option<String>,
     pub(crate) hint: Option<String>,
-    /// What is pending, where the thread waits.
-    pub(crate) pending: Option<Box<Report>>,
+    /// What is pending.
+    pub(crate) pending: Option<Box<Pending>>,
     /// The thread whose resume is the way on.
     pub(crate) resume: Option<Box<str>>,
     /// Diagnostics that were rendered already.
     pub(crate) details: Box<[String]>,
     exit: u8,
+}
+
+/// What is pending beside a failure.
+#[derive(Clone, Debug)]
+pub(crate) enum Pending {
+    /// The run of a thread that waits.
+    Run(Box<Report>),
+    /// The input in the queue of a thread, by its name.
+    Input(String),
 }
 
 impl Failure {
@@ -127,6 +136,12 @@ impl Failure {
         self
     }
 
+    /// The same of an input that waits in the queue.
+    pub(crate) fn of_queued(mut self, id: &str) -> Self {
+        self.pending = Some(Box::new(Pending::Input(id.to_owned())));
+        self
+    }
+
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.exit)
     }
@@ -189,7 +204,7 @@ impl From<RunError> for Failure {
             RunError::Suspended { report }
             | RunError::InDoubt { report, .. }
             | RunError::ForcedDoubt { report, .. } => Self {
-                pending: Some(report),
+                pending: Some(Box::new(Pending::Run(report))),
                 exit: 3,
                 ..failure
             },

@@ -27,7 +27,7 @@ use rustagents_runtime::{
 
 use crate::{
     arguments::{Color, Common, Durable, program, quote},
-    failure::Failure,
+    failure::{Failure, Pending},
     output::{live::Live, progress::Progress},
 };
 
@@ -145,12 +145,12 @@ impl Output {
         self.verbose
     }
 
-    /// What a run came to.
+    /// What a run came to, and the name of the input that waits behind it.
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub(crate) fn report(&self, report: &Report) -> Result<(), Failure> {
-        self.result(report).map_err(|failure| {
+    pub(crate) fn report(&self, report: &Report, queued: Option<&str>) -> Result<(), Failure> {
+        self.result(report, queued).map_err(|failure| {
             if self.resume.is_found(report.has_plan) {
                 failure.of_result()
             } else {
@@ -159,9 +159,9 @@ impl Output {
         })
     }
 
-    fn result(&self, report: &Report) -> Result<(), Failure> {
+    fn result(&self, report: &Report, queued: Option<&str>) -> Result<(), Failure> {
         if self.is_json() {
-            return say(&json::report(report, &self.resume));
+            return say(&json::report(report, &self.resume, queued));
         }
         if let Some(answer) = person::answer(report) {
             // A pipe gets the bytes as they are, a screen what is safe to show.
@@ -194,7 +194,7 @@ impl Output {
     /// Standard output cannot be written.
     pub(crate) fn cancelled(&self, report: &Report) -> Result<(), Failure> {
         if self.is_json() {
-            return say(&json::report(report, &self.resume));
+            return say(&json::report(report, &self.resume, None));
         }
         if !self.quiet {
             self.stderr(&person::cancelled(report));
@@ -229,7 +229,7 @@ impl Output {
             return;
         }
         self.stderr(&person::failure(failure));
-        if let Some(report) = &failure.pending {
+        if let Some(Pending::Run(report)) = failure.pending.as_deref() {
             self.stderr(&person::report(report, &self.resume));
         }
     }

@@ -75,6 +75,13 @@ fn an_input_behind_questions_is_told_and_the_last_resume_goes_on_with_it() {
     let said = desk.rag(&arguments("enqueue", "Please refund B-2002", &[]));
     assert_eq!(said.status, Some(3), "{said:?}");
     assert_eq!(said.interrupts(), first.interrupts());
+    let queue = shown(&desk, &[])["queue"].clone();
+    assert_eq!(said.json()["queued"], queue[0]["id"]);
+    assert!(said.json()["queued"].is_string(), "{said:?}");
+    assert!(
+        first.json().get("queued").is_none(),
+        "nothing waits behind it"
+    );
     assert_eq!(opened(&desk), ["1"]);
     let mut told = arguments("enqueue", "Thanks", &[]);
     told.retain(|word| *word != "--json");
@@ -152,6 +159,20 @@ fn the_first_input_of_a_thread_cannot_be_rolled_back() {
     let said = desk.rag(&arguments("rollback", "Thanks", &[]));
     assert_eq!((said.status, &*said.code()), (Some(2), "RAG0416"));
     assert_eq!(waiting(&desk, &[]), [""; 0]);
+}
+
+#[test]
+fn an_input_behind_a_run_that_crashed_is_named_beside_the_error() {
+    let desk = slow_desk("10m");
+    let mut driver = inside_the_tool_on(&desk, &[]);
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+    let said = desk.rag(&arguments("enqueue", "later", &[]));
+    assert_eq!(said.status, Some(2), "{said:?}");
+    let told = said.json();
+    assert_eq!(told["error"]["code"], "RAG0408", "{told}");
+    assert_eq!(told["queued"], shown(&desk, &[])["queue"][0]["id"]);
+    assert!(told["queued"].is_string(), "{told}");
 }
 
 #[test]

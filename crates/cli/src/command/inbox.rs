@@ -11,7 +11,9 @@ use rustagents_runtime::{
 
 use crate::{
     arguments::{Busy, Common, Recorded},
-    command::{cancel::PATIENCE, driven, finish, must_record, resume::recorded_plan, watch},
+    command::{
+        cancel::PATIENCE, driven, finish, finish_with, must_record, resume::recorded_plan, watch,
+    },
     failure::Failure,
     output::Output,
     signals::Signals,
@@ -117,15 +119,16 @@ impl Work<'_> {
                     if let Some(report) = self.opened(&other, thread, &next).await?
                         && !report.is_closed
                     {
-                        return self.behind(&report);
+                        return self.behind(&report, item);
                     }
                 }
                 Turn::Taken(report) => return finish(&report, self.output, self.signals),
-                Turn::Waits(report) => return self.behind(&report),
+                Turn::Waits(report) => return self.behind(&report, item),
                 Turn::Unfinished { has_plan } => {
                     let thread = thread.clone();
                     self.output.note("the input is in the queue");
-                    return Err(RunError::Unfinished { thread, has_plan }.into());
+                    let failure = Failure::from(RunError::Unfinished { thread, has_plan });
+                    return Err(failure.of_queued(&item.id));
                 }
                 _ => {
                     self.output.withdrawn(thread, &item.id)?;
@@ -136,8 +139,8 @@ impl Work<'_> {
     }
 
     /// A run before the input does not end by itself.
-    fn behind(&self, report: &Report) -> Result<ExitCode, Failure> {
-        let code = finish(report, self.output, self.signals)?;
+    fn behind(&self, report: &Report, item: &QueuedInput) -> Result<ExitCode, Failure> {
+        let code = finish_with(report, Some(&item.id), self.output, self.signals)?;
         self.output
             .note("the input is in the queue; the resume that ends this run goes on with it");
         Ok(code)

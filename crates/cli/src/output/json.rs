@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    failure::Failure,
+    failure::{Failure, Pending},
     output::{Checked, Resume, option},
 };
 
@@ -32,6 +32,9 @@ struct Outcome {
     error: Option<Error>,
     #[serde(skip_serializing_if = "Option::is_none")]
     events_lost: Option<Lost>,
+    /// The input that waits behind the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queued: Option<String>,
 }
 
 /// Events that were to be kept and are not.
@@ -73,14 +76,18 @@ struct Error {
     place: Option<String>,
 }
 
-pub(super) fn report(report: &Report, resume: &Resume) -> String {
+/// How a run stands, and the input that waits behind it.
+pub(super) fn report(report: &Report, resume: &Resume, queued: Option<&str>) -> String {
     let error = report.error.as_ref().map(|error| Error {
         code: error.code.clone(),
         message: error.message.clone(),
         hint: resume.advice(report),
         place: None,
     });
-    line(&outcome(report, resume, error))
+    line(&Outcome {
+        queued: queued.map(str::to_owned),
+        ..outcome(report, resume, error)
+    })
 }
 
 pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
@@ -90,22 +97,32 @@ pub(super) fn failure(failure: &Failure, resume: &Resume) -> String {
         hint: failure.hint.clone(),
         place: failure.place.clone(),
     };
-    line(&match &failure.pending {
-        Some(report) => outcome(report, resume, Some(error)),
-        None => Outcome {
-            schema: "rag.run/1",
-            status: Status::Failed.as_str(),
-            thread: None,
-            run: None,
-            output: None,
-            interrupts: Vec::new(),
-            usage: Usage::of(&Spent::default()),
-            cost: None,
-            steps: 0,
-            error: Some(error),
-            events_lost: None,
+    line(&match failure.pending.as_deref() {
+        Some(Pending::Run(report)) => outcome(report, resume, Some(error)),
+        Some(Pending::Input(id)) => Outcome {
+            queued: Some(id.clone()),
+            ..nothing(error)
         },
+        None => nothing(error),
     })
+}
+
+/// The outcome where no run can be told of.
+fn nothing(error: Error) -> Outcome {
+    Outcome {
+        schema: "rag.run/1",
+        status: Status::Failed.as_str(),
+        thread: None,
+        run: None,
+        output: None,
+        interrupts: Vec::new(),
+        usage: Usage::of(&Spent::default()),
+        cost: None,
+        steps: 0,
+        error: Some(error),
+        events_lost: None,
+        queued: None,
+    }
 }
 
 fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
@@ -130,6 +147,7 @@ fn outcome(report: &Report, resume: &Resume, error: Option<Error>) -> Outcome {
             count: lost.count,
             reason: lost.reason.clone(),
         }),
+        queued: None,
     }
 }
 
