@@ -312,6 +312,8 @@ pub enum Rejection {
     Target,
     /// It does not take what was asked.
     Request,
+    /// What the account may use is used up.
+    Quota,
 }
 
 impl Rejection {
@@ -322,6 +324,9 @@ impl Rejection {
             }
             Self::Key => {
                 "see that the key is right and that its account may use the model; `rag doctor` tries it"
+            }
+            Self::Quota => {
+                "the account's quota is used up; see its plan and billing with the provider, raise the limit or use another key"
             }
             Self::Target => {
                 "see that the model's name and the base URL are right; `rag doctor` says which models the server has"

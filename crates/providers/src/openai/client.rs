@@ -131,12 +131,12 @@ impl Client {
                 location: location.unwrap_or_default().to_owned(),
             };
         }
-        let verdict = Verdict::of(status, response.headers());
+        let headers = response.headers().clone();
         let body = self.error_body(response, key).await;
         Failure::Status {
             status: status_line(status),
             said: said::in_body(&body),
-            verdict,
+            verdict: Verdict::of(status, &headers, &body),
         }
     }
 

@@ -26,9 +26,11 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// What a status that is no success means.
-    pub(super) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
+    /// What a status that is no success means, with what the server says of it.
+    pub(super) fn of(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
         match status.as_u16() {
+            // Time brings no room where the account has none.
+            429 if said::is_used_up(body) => Self::Rejected(Rejection::Quota),
             408 | 409 | 425 | 429 => Self::passing(headers),
             401..=403 => Self::Rejected(Rejection::Key),
             404 | 405 => Self::Rejected(Rejection::Target),

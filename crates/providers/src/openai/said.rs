@@ -8,6 +8,25 @@ const MAX_CHARACTERS: usize = 400;
 /// Where servers put the words, the most telling first.
 const PLACES: [&str; 4] = ["error", "message", "detail", "msg"];
 
+/// What says that an account may use nothing more.
+const USED_UP: [&str; 2] = ["insufficient_quota", "billing_hard_limit_reached"];
+
+/// Whether an error's body says by its code or type that what the account may use is
+/// used up. What stands in its words is for people.
+pub(super) fn is_used_up(body: &str) -> bool {
+    let Ok(value) = serde_json::from_str::<Value>(body) else {
+        return false;
+    };
+    // Some servers put the fields beside the words, and some in a list.
+    let outer = value.get(0).unwrap_or(&value);
+    let error = outer.get("error").filter(|error| error.is_object());
+    let fields = error.unwrap_or(outer);
+    let names = ["code", "type"]
+        .iter()
+        .filter_map(|key| fields.get(*key)?.as_str());
+    names.into_iter().any(|name| USED_UP.contains(&name))
+}
+
 /// The words in an error's body, be it JSON, HTML or something else.
 pub(super) fn in_body(body: &str) -> String {
     if let Ok(value) = serde_json::from_str(body) {

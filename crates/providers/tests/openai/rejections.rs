@@ -120,6 +120,52 @@ async fn a_time_that_cannot_be_read_is_as_good_as_none() {
     }
 }
 
+/// What becomes of a refusal for want of room that says this.
+async fn without_room(body: &str) -> ModelError {
+    let length = body.len();
+    let server = Server::always(vec![send(format!(
+        "HTTP/1.1 429 X\r\nRetry-After: 7\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    ))]);
+    ask(&model(&server)).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_quota_that_is_used_up_is_no_matter_of_waiting() {
+    for body in [
+        r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}"#,
+        r#"{"error":{"message":"limit","type":"invalid_request_error","code":"billing_hard_limit_reached"}}"#,
+        r#"{"error":{"message":"none left","type":"insufficient_quota","code":null}}"#,
+        r#"{"message":"none left","code":"insufficient_quota"}"#,
+        r#"[{"error":{"message":"none left","code":"insufficient_quota"}}]"#,
+    ] {
+        let error = without_room(body).await;
+        assert_eq!(rejection(&error), Some(Rejection::Quota), "{error:?}");
+        assert_eq!(
+            (error.code(), error.class()),
+            (Code::ModelRejected, Class::Caller)
+        );
+        assert!(error.hint().unwrap().contains("billing"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn any_other_want_of_room_is_waited_for() {
+    for body in [
+        r#"{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}"#,
+        r#"{"error":{"message":"this is no insufficient_quota","code":429}}"#,
+        r#"{"error":"insufficient_quota"}"#,
+        r#"{"error":null,"code":["insufficient_quota"]}"#,
+        "insufficient_quota",
+        "[]",
+        "",
+    ] {
+        let error = without_room(body).await;
+        let then = RetryAfter::In(Duration::from_secs(7));
+        assert_eq!(retry_after(&error), Some(then), "{body}: {error:?}");
+    }
+}
+
 #[test]
 fn a_time_that_is_over_is_not_waited_for() {
     assert_eq!(RetryAfter::At(500).wait(2_000), Duration::ZERO);
