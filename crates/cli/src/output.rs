@@ -239,11 +239,17 @@ impl Output {
     /// # Errors
     /// Standard output cannot be written.
     pub(crate) fn threads(&self, threads: &[ThreadSummary]) -> Result<(), Failure> {
-        say(&if self.is_json() {
-            json::threads(threads)
-        } else {
-            person::threads(threads)
-        })
+        if self.is_json() {
+            return say(&json::threads(threads));
+        }
+        say(&person::threads(threads))?;
+        for row in threads {
+            if let Some(problem) = &row.problem {
+                let thread = person::line(row.thread.as_str());
+                self.note(&format!("thread {thread}: {}", person::line(problem)));
+            }
+        }
+        Ok(())
     }
 
     /// How a thread stands.

@@ -473,4 +473,9 @@ fn a_content_with_other_bytes_is_found_and_a_damaged_thread_is_listed() {
     assert_eq!(listed.status, Some(0), "{listed:?}");
     assert!(listed.stdout.contains("broken  damaged"), "{listed:?}");
     assert!(listed.stdout.contains("whole "), "{listed:?}");
+    assert!(listed.stderr.contains("thread broken: "), "{listed:?}");
+    let found = said(&desk, "threads list --status damaged --json");
+    let found = found.json()["threads"].clone();
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+    assert!(found[0]["problem"].is_string(), "{found}");
 }

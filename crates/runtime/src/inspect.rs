@@ -26,11 +26,13 @@ pub enum Standing {
     Unfinished,
     /// What is recorded of it cannot be read.
     Damaged,
+    /// It cannot be read now: a process that was stopped is in the way.
+    Unavailable,
 }
 
 impl Standing {
     /// All stable names.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 10] = [
         "running",
         "unfinished",
         "suspended",
@@ -39,6 +41,8 @@ impl Standing {
         "interrupted",
         "budget_exceeded",
         "cancelled",
+        "damaged",
+        "unavailable",
     ];
 
     /// The stable name.
@@ -48,6 +52,7 @@ impl Standing {
             Self::Running => "running",
             Self::Unfinished => "unfinished",
             Self::Damaged => "damaged",
+            Self::Unavailable => "unavailable",
         }
     }
 }
@@ -65,6 +70,8 @@ pub struct ThreadSummary {
     pub updated_at_ms: u64,
     /// How many questions wait for an answer.
     pub pending: usize,
+    /// Why no more can be told of it, where that is so.
+    pub problem: Option<String>,
 }
 
 /// A superstep in a history.
@@ -148,32 +155,47 @@ pub async fn list(
     Ok(summaries)
 }
 
-/// `None` for a thread on which no run was ever opened.
+/// `None` for a thread on which no run was ever opened. The others are listed where one
+/// cannot be read.
 async fn summary(
     journal: &dyn Journal,
     row: ThreadRow,
 ) -> Result<Option<ThreadSummary>, JournalError> {
-    let view = match ThreadView::load(journal, &row.thread).await {
-        Ok(Some(view)) => view,
-        Ok(None) => return Ok(None),
-        // The others are listed all the same.
-        Err(JournalError::Corrupt { .. } | JournalError::Newer { .. }) => {
-            return Ok(Some(ThreadSummary {
-                standing: Standing::Damaged,
-                target: String::new(),
-                updated_at_ms: row.updated_at_ms,
-                pending: 0,
-                thread: row.thread,
-            }));
+    let (standing, error) = match readable(journal, &row).await {
+        Err(error @ (JournalError::Corrupt { .. } | JournalError::Newer { .. })) => {
+            (Standing::Damaged, error)
         }
-        Err(error) => return Err(error),
+        Err(error @ JournalError::Unavailable { .. }) => {
+            // If it is the store, that is told of no single thread.
+            journal.threads(ThreadQuery::all().limit(1)).await?;
+            (Standing::Unavailable, error)
+        }
+        told => return told,
+    };
+    Ok(Some(ThreadSummary {
+        standing,
+        target: String::new(),
+        updated_at_ms: row.updated_at_ms,
+        pending: 0,
+        thread: row.thread,
+        problem: Some(error.to_string()),
+    }))
+}
+
+async fn readable(
+    journal: &dyn Journal,
+    row: &ThreadRow,
+) -> Result<Option<ThreadSummary>, JournalError> {
+    let Some(view) = ThreadView::load(journal, &row.thread).await? else {
+        return Ok(None);
     };
     Ok(Some(ThreadSummary {
         standing: standing(journal, &view).await?,
         target: view.opened.target.plan.clone(),
         updated_at_ms: row.updated_at_ms,
         pending: view.pending().count(),
-        thread: row.thread,
+        thread: row.thread.clone(),
+        problem: None,
     }))
 }
 

@@ -4,6 +4,7 @@ mod beside;
 mod check;
 mod delete;
 mod fork;
+mod listed;
 mod prune;
 mod take_over;
 mod transfer;

@@ -1,12 +1,12 @@
 //! The threads of the store, by the bytes of their names.
 
-use std::fs::File;
+use std::{fs::File, time::Duration};
 
 use rustagents_core::{
     ids::ThreadId,
     journal::{JournalError, ThreadQuery, ThreadRow},
 };
-use rustagents_store::names;
+use rustagents_store::{locks::Patience, names};
 
 use crate::{
     contents,
@@ -16,8 +16,12 @@ use crate::{
     store::{Place, Store, refresh},
 };
 
+/// How long a listing waits for all the locks that it meets.
+const GLANCE: Duration = Duration::from_secs(1);
+
 impl Store {
-    /// The threads that the query asks for.
+    /// The threads that the query asks for. One whose lock a process holds that was
+    /// stopped is among them, as its log stands.
     pub(crate) fn list(&self, query: &ThreadQuery) -> Result<Vec<ThreadRow>, JournalError> {
         let mut names = self.names()?;
         names.extend(self.nameless(&query.prefix, &names));
@@ -26,12 +30,13 @@ impl Store {
                 && name.as_str().starts_with(&query.prefix)
         });
         names.sort_unstable();
+        let patience = Patience::new(self.limit.min(GLANCE));
         let mut rows = Vec::new();
         for name in names {
             if rows.len() >= query.limit {
                 break;
             }
-            let row = self.row(&name)?;
+            let row = self.row(&name, patience)?;
             rows.extend(row.filter(|row| query.matches(row)));
         }
         Ok(rows)
@@ -56,10 +61,13 @@ impl Store {
     }
 
     /// How a thread stands; up to the damage, if its log is damaged.
-    fn row(&self, thread: &ThreadId) -> Result<Option<ThreadRow>, JournalError> {
+    fn row(
+        &self,
+        thread: &ThreadId,
+        patience: Patience,
+    ) -> Result<Option<ThreadRow>, JournalError> {
         let place = self.place(thread);
         if let Some(slot) = self.cache.known(&place.name) {
-            let patience = self.patience();
             let mut state = slot.state();
             if refresh(thread, &place, &mut state, patience).is_ok() {
                 self.cache.settle(&slot, state.as_ref());
@@ -67,7 +75,9 @@ impl Store {
             }
         }
         // A list must not push out what is worked with, so it remembers nothing.
-        let _held = lock::shared(&place.lock, self.patience())?;
+        // Without the lock, a line that is just being written may be missing: the last
+        // one counts only if it is whole.
+        let _held = lock::shared(&place.lock, patience);
         let Some(mut file) = present(&place.log, File::open(&place.log))? else {
             return Ok(None);
         };

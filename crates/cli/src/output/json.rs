@@ -250,13 +250,17 @@ fn line(value: &impl Serialize) -> String {
 
 pub(super) fn threads(threads: &[ThreadSummary]) -> String {
     let rows = threads.iter().map(|row| {
-        json!({
+        let mut object = json!({
             "thread": row.thread,
             "status": row.standing.as_str(),
             "target": row.target,
             "updated_at": row.updated_at_ms,
             "pending": row.pending,
-        })
+        });
+        if let (Some(problem), Some(fields)) = (&row.problem, object.as_object_mut()) {
+            fields.insert("problem".into(), problem.as_str().into());
+        }
+        object
     });
     json!({ "schema": "rag.threads/1", "threads": rows.collect::<Vec<_>>() }).to_string()
 }

@@ -216,7 +216,7 @@ pub(super) fn thread(
             .line(view.thread.as_str(), &[])
             .map(|line| format!("go on with:\n  {line}")),
         Standing::Running => None,
-        Standing::Told(_) | Standing::Damaged => Some(report(told, resume)),
+        Standing::Told(_) | Standing::Damaged | Standing::Unavailable => Some(report(told, resume)),
     };
     lines.extend(rest.filter(|text| !text.is_empty()));
     lines.join("\n")
