@@ -153,12 +153,21 @@ fn a_rollback_leaves_nothing_of_the_given_up_input_in_the_conversation() {
 }
 
 #[test]
-fn the_first_input_of_a_thread_cannot_be_rolled_back() {
-    let desk = Desk::new();
-    desk.run_refund();
-    let said = desk.rag(&arguments("rollback", "Thanks", &[]));
-    assert_eq!((said.status, &*said.code()), (Some(2), "RAG0416"));
-    assert_eq!(waiting(&desk, &[]), [""; 0]);
+fn the_first_input_of_a_thread_is_rolled_back_too() {
+    for store in STORES {
+        let desk = Desk::new();
+        let rag = |arguments: &[&str]| desk.rag(&[arguments, store].concat());
+        let first = rag(&["run", ".", "--thread", "demo", "--input", REFUND]);
+        assert_eq!(first.status, Some(3), "{first:?}");
+        let said = desk.rag(&arguments("rollback", "Thanks", store));
+        assert_eq!(said.status, Some(0), "{said:?}");
+        let state = rag(&["threads", "show", "demo", "--state", "--json"]).json();
+        assert!(!state.to_string().contains(REFUND), "{state}");
+        let history = rag(&["threads", "history", "demo"]);
+        assert!(history.stdout.contains("back to @0"), "{history:?}");
+        let whole = rag(&["doctor", "--full"]);
+        assert_eq!(whole.status, Some(0), "{whole:?}");
+    }
 }
 
 #[test]

@@ -204,8 +204,8 @@ impl Runtime {
     ///
     /// # Errors
     /// [`RunError`], and nothing is written: the input does not fit, there is no such
-    /// thread, too much waits already, or ([`RunError::Stands`]) the thread cannot go
-    /// back to before its first input.
+    /// thread, too much waits already ([`RunError::Stands`]), or what the thread was to
+    /// go back to was pruned.
     pub async fn enqueue(
         &self,
         program: &Program,
@@ -254,8 +254,9 @@ impl Runtime {
         if matches!(view.phase, Phase::Closed(_)) {
             return Ok(None);
         }
-        let before = before(&view)?;
-        opened_at(self.journal(), thread, before).await?;
+        if let Some(before) = before(&view)? {
+            opened_at(self.journal(), thread, before).await?;
+        }
         Ok(Some(view.run))
     }
 
@@ -339,9 +340,12 @@ impl Runtime {
         if view.run != *run {
             return Ok(());
         }
+        let Some(checkpoint) = before(&view)? else {
+            return self.rewind_whole(program, thread, run).await.map(drop);
+        };
         let rewind = Rewind {
             thread: thread.clone(),
-            checkpoint: before(&view)?,
+            checkpoint,
             target: None,
             repeats: true,
         };
@@ -449,8 +453,9 @@ impl Runtime {
     }
 }
 
-/// The checkpoint before the input of the last run.
-fn before(view: &ThreadView) -> Result<u64, RunError> {
+/// The checkpoint before the input of the last run; `None` where that is the first one
+/// of the thread.
+fn before(view: &ThreadView) -> Result<Option<u64>, JournalError> {
     let mut records = view.log().records().iter();
     let own = |record: &&Record| {
         record.run == view.run && record.is(kind::CHECKPOINT) && record.chain == root()
@@ -459,14 +464,7 @@ fn before(view: &ThreadView) -> Result<u64, RunError> {
         Some(record) => record.decode::<Checkpoint>(kind::CHECKPOINT)?.checkpoint,
         None => 0,
     };
-    if first <= 1 {
-        return Err(RunError::Stands {
-            thread: view.thread.clone(),
-            stands: "is its first one, so there is nothing before it to go back to".into(),
-            hint: "give it up with `--on-busy interrupt`, or take another thread".into(),
-        });
-    }
-    Ok(first - 1)
+    Ok(first.checked_sub(1).filter(|before| *before > 0))
 }
 
 fn too_many(thread: &ThreadId, waiting: usize) -> RunError {

@@ -8,7 +8,7 @@ use rustagents_core::{
 };
 use rustagents_graph::{
     Position,
-    record::{self, Checkpoint, Snapshot},
+    record::{self, Checkpoint, Snapshot, Source},
 };
 use serde_json::Value;
 
@@ -73,6 +73,8 @@ enum Pending {
     Kept,
     /// The new run is over at once, so that the thread takes an input.
     Dropped,
+    /// The same, and there is no checkpoint: the thread is as before its first input.
+    NotYet,
 }
 
 /// What going back needs to know of a thread.
@@ -139,6 +141,24 @@ impl Runtime {
         self.turn_back(program, rewind, only, Pending::Kept).await
     }
 
+    /// Goes back to before the first input of a thread, unless its last run is another
+    /// one than `only`: the state is empty, and a new input is the first.
+    pub(crate) async fn rewind_whole(
+        &self,
+        program: &Program,
+        thread: &ThreadId,
+        only: &RunId,
+    ) -> Result<Rewound, RunError> {
+        let rewind = Rewind {
+            thread: thread.clone(),
+            checkpoint: 0,
+            target: None,
+            repeats: true,
+        };
+        self.turn_back(program, rewind, Some(only), Pending::NotYet)
+            .await
+    }
+
     async fn turn_back(
         &self,
         program: &Program,
@@ -148,10 +168,10 @@ impl Runtime {
     ) -> Result<Rewound, RunError> {
         let thread = &rewind.thread;
         self.wait_until_free(thread).await?;
-        let past = self.past(&rewind).await?;
+        let past = self.past(&rewind, pending).await?;
         self.turned(program, &rewind, &past, &Claim::new(0, ()), pending)?;
         let claim = self.claim(thread).await?;
-        let past = self.past(&rewind).await?;
+        let past = self.past(&rewind, pending).await?;
         refuse_other(&past.view, only)?;
         let (scope, at, write) = self.turned(program, &rewind, &past, &claim, pending)?;
         scope.append(write).await?;
@@ -172,14 +192,24 @@ impl Runtime {
         })
     }
 
-    async fn past(&self, rewind: &Rewind) -> Result<Past, RunError> {
+    async fn past(&self, rewind: &Rewind, pending: Pending) -> Result<Past, RunError> {
         let (journal, thread) = (self.journal(), &rewind.thread);
         let view = self.known(thread).await?;
         let survey = Survey::of(journal, thread).await?;
-        let point = survey.point(thread, rewind.checkpoint)?;
         if !matches!(view.phase, Phase::Closed(_)) {
             refuse_doubt(&view, view.in_doubt()?)?;
         }
+        if pending == Pending::NotYet {
+            let state = state::snapshot(journal, thread, &survey, view.log(), 0).await?;
+            return Ok(Past {
+                checkpoint: unbegun(),
+                opened: view.opened.clone(),
+                repeats: survey.begun_after(0),
+                view,
+                state,
+            });
+        }
+        let point = survey.point(thread, rewind.checkpoint)?;
         refuse_the_end(&view, &survey, point)?;
         let cut = survey.cut(point);
         let record = state::record(journal, thread, point.row.seq).await?;
@@ -274,6 +304,23 @@ async fn opening(
     };
     let record = state::record(journal, thread, row.seq).await?;
     record.decode(kind::RUN_OPENED).map(Some)
+}
+
+/// What stands for a checkpoint before the first one.
+fn unbegun() -> Checkpoint {
+    Checkpoint {
+        checkpoint: 0,
+        step: 0,
+        source: Source::Input,
+        from: None,
+        base: None,
+        deltas: Vec::new(),
+        writes: Vec::new(),
+        done: Vec::new(),
+        kept: std::collections::BTreeMap::new(),
+        migrations: Vec::new(),
+        pending: record::Pending::default(),
+    }
 }
 
 /// Refuses to go where the thread stands already, with nothing left to do.

@@ -1,19 +1,23 @@
 //! Inputs that wait for their thread.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use rustagents_core::{
     code::Coded,
     ids::ThreadId,
-    journal::{Journal, kind},
+    journal::{Journal, JournalError, kind},
     recorder::Durability,
 };
 use rustagents_runtime::{
     OnBusy, Start, Status, Watch,
     inbox::{QueuedInput, Turn, queue},
-    threads::{Fork, Keep, check, fork, transfer},
+    threads::{self, Fork, Keep, check, fork, transfer},
 };
 use rustagents_store::MemoryJournal;
+use rustagents_testkit::hooked::HookedJournal;
 
 use super::{HANGING, TALK, started};
 use crate::bench::{Bench, DESK, approve};
@@ -168,7 +172,7 @@ async fn a_rollback_that_died_in_its_middle_is_finished() {
     let (runtime, thread) = (bench.runtime(), Bench::thread());
     runtime.cancel(&thread).await.unwrap();
     // It went back, and died before it opened the run.
-    let back = rustagents_runtime::threads::Rewind {
+    let back = threads::Rewind {
         thread: thread.clone(),
         checkpoint: 2,
         target: None,
@@ -182,10 +186,91 @@ async fn a_rollback_that_died_in_its_middle_is_finished() {
         forks,
         "it went back once"
     );
-    let state = rustagents_runtime::threads::whole_at(&*bench.journal, &thread, None).await;
+    let state = threads::whole_at(&*bench.journal, &thread, None).await;
     let messages = state.unwrap().state["messages"].as_array().unwrap().len();
     assert_eq!(messages, 4, "two inputs and their answers");
     is_whole(&bench).await;
+}
+
+/// A thread whose first run waits, and an input in the place of its own.
+async fn first_undone(journal: Arc<dyn Journal>) -> (Bench, QueuedInput) {
+    let bench = Bench::on(journal);
+    bench.start(DESK).await.unwrap();
+    let item = enqueue(&bench, "instead", OnBusy::Rollback).await;
+    bench.runtime().cancel(&Bench::thread()).await.unwrap();
+    (bench, item)
+}
+
+/// Whether the thread stands as if "instead" had been its first input.
+async fn is_first(bench: &Bench) {
+    let thread = Bench::thread();
+    let state = threads::whole_at(&*bench.journal, &thread, None).await;
+    let state = state.unwrap().state;
+    let messages = state["messages"].as_array().unwrap();
+    assert_eq!(messages.len(), 2, "an input and its answer: {state}");
+    assert!(messages[0].to_string().contains("instead"), "{state}");
+    is_whole(bench).await;
+}
+
+#[tokio::test]
+async fn the_first_input_is_rolled_back_as_if_it_had_never_been() {
+    let (bench, item) = first_undone(Arc::new(MemoryJournal::new())).await;
+    assert!(next(&bench, &item).await);
+    is_first(&bench).await;
+    assert!(!next(&bench, &item).await, "it is taken");
+    // The thread goes on from there, and can be pruned and copied like any other.
+    let (runtime, thread) = (bench.runtime(), Bench::thread());
+    runtime.prune(&thread, Keep::Last(1)).await.unwrap();
+    is_first(&bench).await;
+    bench.start(TALK).await.unwrap();
+    is_whole(&bench).await;
+    // No checkpoint has the number of what stands before all of them.
+    let back = threads::Rewind {
+        thread,
+        checkpoint: 0,
+        target: None,
+        repeats: true,
+    };
+    let unknown = runtime.rewind(&bench.program(TALK), back).await;
+    assert_eq!(unknown.unwrap_err().code().as_str(), "RAG0414");
+}
+
+#[tokio::test]
+async fn a_rollback_of_the_first_input_that_dies_anywhere_is_finished() {
+    let mut died = 0;
+    for number in 1.. {
+        let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+        let (bench, item) = first_undone(Arc::clone(&inner)).await;
+        let writes = Arc::new(AtomicU32::new(0));
+        let dying = HookedJournal::new(inner).before_append(move |_| {
+            let is_dead = writes.fetch_add(1, Ordering::SeqCst) + 1 >= number;
+            Box::pin(async move {
+                let (store, reason) = ("memory".into(), "it died".into());
+                if is_dead {
+                    return Err(JournalError::Unavailable { store, reason });
+                }
+                Ok(())
+            })
+        });
+        let dying = Bench::on(Arc::new(dying));
+        let (runtime, program) = (dying.live(), dying.program(TALK));
+        let thread = Bench::thread();
+        let started = runtime.start_next(&program, &thread, &item, Watch::default());
+        let was_killed = started.await.is_err();
+        if waiting(&bench).await.is_empty() {
+            bench.resume(TALK, vec![]).await.unwrap();
+        } else {
+            let started = bench.live();
+            let started = started.start_next(&program, &thread, &item, Watch::default());
+            assert!(started.await.unwrap().is_some());
+        }
+        is_first(&bench).await;
+        if !was_killed {
+            break;
+        }
+        died += 1;
+    }
+    assert!(died >= 3, "{died}");
 }
 
 #[tokio::test]
