@@ -5,9 +5,8 @@
 //! of them, one behind the other, are a thread's: from the one numbered `id` up to the
 //! one numbered `last`. Its own number, `start`, is made of the thread's and of the place
 //! of its first row. The span of who wrote last is open: it has no `last`, and holds all
-//! rows from `id` on. So a thread that writes
-//! alone makes one span and leaves it as it is, and only where threads take turns does
-//! each batch add one.
+//! rows from `id` on. So a thread that writes alone makes one span and leaves it as it
+//! is, and only where threads take turns does each batch add one.
 //!
 //! A place minus the number of its row is the same all over a span. What is taken out
 //! of a thread leaves holes in it.
