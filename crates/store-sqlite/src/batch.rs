@@ -38,27 +38,34 @@ pub(crate) fn append(group: &mut Group<'_, '_>, batch: &Batch) -> Result<Vec<Seq
     write(&mut target, batch, &messages)
 }
 
-/// Checks what the journal's contract asks, and says which messages are new. Whether the
-/// key of a first fact is taken is left to its insertion, where that can be the first
-/// thing that is written.
+/// Checks what the journal's contract asks, and says which messages are new.
 fn check<'b>(
     target: &mut Target<'_, '_>,
     batch: &'b Batch,
 ) -> Result<Vec<(&'b Message, Vec<u8>)>, JournalError> {
     check_author(target, batch)?;
     check_heads(target, batch)?;
-    let first = batch.entries.first();
-    let shows = first.map(|entry| target.inserts_alone(&entry.chain, &entry.body));
-    let shows = shows.transpose().map_err(|e| target.failed(&e))?;
-    let told = first.filter(|_| shows == Some(true));
-    let mut others = batch.entries.iter().skip(told.iter().count());
-    let others = others.try_for_each(|entry| check_key(target, entry));
-    let new = others.and_then(|()| new_messages(target, batch));
+    let (left, checked) = left_to_insertion(target, &batch.entries)?;
+    let keys = check_keys(target, checked);
+    let new = keys.and_then(|()| new_messages(target, batch));
     new.map_err(|refused| {
         // A key that is taken is the first thing that is wrong.
-        let taken = told.map_or(Ok(()), |entry| check_key(target, entry));
-        taken.err().unwrap_or(refused)
+        check_keys(target, left).err().unwrap_or(refused)
     })
+}
+
+/// The first entry, if inserting it is the first thing that is written and shows whether
+/// its key is taken; and those whose keys are to be looked up.
+fn left_to_insertion<'b>(
+    target: &mut Target<'_, '_>,
+    entries: &'b [Entry],
+) -> Result<(&'b [Entry], &'b [Entry]), JournalError> {
+    let Some(first) = entries.first() else {
+        return Ok((&[], &[]));
+    };
+    let is_left = target.inserts_alone(&first.chain, &first.body);
+    let is_left = is_left.map_err(|error| target.failed(&error))?;
+    Ok(entries.split_at(usize::from(is_left)))
 }
 
 /// The messages that are not there yet, as they are stored.
@@ -82,19 +89,20 @@ fn new_messages<'b>(
     Ok(new)
 }
 
-/// Refuses a fact whose key is taken.
-fn check_key(target: &mut Target<'_, '_>, entry: &Entry) -> Result<(), JournalError> {
-    let Place::Fact(key) = &entry.place else {
-        return Ok(());
-    };
-    let taken = target.fact(&entry.chain.branch, key);
-    let Some(seq) = taken.map_err(|e| target.failed(&e))? else {
-        return Ok(());
-    };
-    let existing = reader::record(target.path, target.connection, target.row().id, seq)?;
-    Err(JournalError::AlreadyRecorded {
-        existing: Box::new(existing),
-    })
+/// Refuses the first fact whose key is taken.
+fn check_keys(target: &mut Target<'_, '_>, entries: &[Entry]) -> Result<(), JournalError> {
+    for entry in entries {
+        let Place::Fact(key) = &entry.place else {
+            continue;
+        };
+        let taken = target.fact(&entry.chain.branch, key);
+        if let Some(seq) = taken.map_err(|e| target.failed(&e))? {
+            let existing = reader::record(target.path, target.connection, target.row().id, seq)?;
+            let existing = Box::new(existing);
+            return Err(JournalError::AlreadyRecorded { existing });
+        }
+    }
+    Ok(())
 }
 
 /// A message as it is stored.
@@ -160,7 +168,7 @@ fn write(
         let inserted = target.insert(&Placed::entry(entry, seq, epoch, batch.at_ms));
         if seqs.is_empty() && is_taken(&inserted) {
             // Nothing was written yet.
-            check_key(target, entry).map_err(Refused::Clean)?;
+            check_keys(target, std::slice::from_ref(entry)).map_err(Refused::Clean)?;
         }
         inserted.map_err(dirty)?;
         seqs.push(seq);

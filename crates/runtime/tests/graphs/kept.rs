@@ -129,6 +129,21 @@ fn around(kind: Kind, spec: NodeSpec, broken: &Arc<AtomicBool>) -> Graph {
         .unwrap()
 }
 
+/// Calls the child as often as `left` says.
+fn in_turns(builder: GraphBuilder) -> GraphBuilder {
+    builder
+        .function("turn", |_, _| async {
+            Ok(NodeOutput::new().write("left", Update::Value(json!(-1))))
+        })
+        .start(["sub"])
+        .edge("sub", "turn")
+        .branch(
+            "turn",
+            |state: &State| left(state) > 0,
+            [(true, "sub"), (false, END)],
+        )
+}
+
 fn left(state: &State) -> i64 {
     state.value("left").and_then(Value::as_i64).unwrap_or(0)
 }
@@ -282,20 +297,8 @@ fn counting() -> Graph {
 #[tokio::test]
 async fn a_run_that_records_nothing_keeps_what_it_has_as_long_as_it_lasts() {
     for kind in KINDS {
-        let graph = held(builder(), kind, counting())
-            .spec("sub", NodeSpec::new().keep_state())
-            .function("turn", |_, _| async {
-                Ok(NodeOutput::new().write("left", Update::Value(json!(-1))))
-            })
-            .start(["sub"])
-            .edge("sub", "turn")
-            .branch(
-                "turn",
-                |s: &State| left(s) > 0,
-                [(true, "sub"), (false, END)],
-            )
-            .compile()
-            .unwrap();
+        let child = held(builder(), kind, counting()).spec("sub", NodeSpec::new().keep_state());
+        let graph = in_turns(child).compile().unwrap();
         let watch = Watch {
             durability: Durability::None,
             ..Watch::default()
@@ -418,20 +421,9 @@ async fn another_try_of_a_call_goes_on_where_the_last_one_stood() {
             .compile()
             .unwrap();
         let retry = RetryPolicy::new().pause(Duration::ZERO, 1.0);
-        let graph = held(builder(), kind, flaky)
-            .spec("sub", NodeSpec::new().keep_state().retry(retry))
-            .function("turn", |_, _| async {
-                Ok(NodeOutput::new().write("left", Update::Value(json!(-1))))
-            })
-            .start(["sub"])
-            .edge("sub", "turn")
-            .branch(
-                "turn",
-                |s: &State| left(s) > 0,
-                [(true, "sub"), (false, END)],
-            )
-            .compile()
-            .unwrap();
+        let child =
+            held(builder(), kind, flaky).spec("sub", NodeSpec::new().keep_state().retry(retry));
+        let graph = in_turns(child).compile().unwrap();
         let bench = Bench::new();
         let runner = bench.runner();
         for topic in ["a", "b"] {

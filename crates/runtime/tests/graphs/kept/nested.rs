@@ -20,18 +20,7 @@ fn middle(kind: Kind, spec: NodeSpec) -> Graph {
 }
 
 fn nested(kind: Kind, outer: NodeSpec, inner: NodeSpec) -> Graph {
-    held(builder(), kind, middle(kind, inner))
-        .spec("sub", outer)
-        .function("turn", |_, _| async {
-            Ok(NodeOutput::new().write("left", Update::Value(json!(-1))))
-        })
-        .start(["sub"])
-        .edge("sub", "turn")
-        .branch(
-            "turn",
-            |s: &State| left(s) > 0,
-            [(true, "sub"), (false, END)],
-        )
+    in_turns(held(builder(), kind, middle(kind, inner)).spec("sub", outer))
         .recursion_limit(200)
         .compile()
         .unwrap()
