@@ -149,16 +149,9 @@ impl SqliteJournal {
         self.file.check()?;
         let file = self.claims.take(thread, held, owner).await?;
         let (name, owner) = (thread.clone(), owner.clone());
-        let claimed = self.writer.run(thread, move |group| {
-            threads::claim(
-                group.path,
-                group.connection,
-                &name,
-                &owner,
-                held,
-                takes_over,
-            )
-        });
+        let claimed = self
+            .writer
+            .run_checked(move |group| threads::claim(group, &name, &owner, held, takes_over));
         Ok(match claimed.await? {
             Claimed::At(epoch) => Ok(Claim::new(epoch, file)),
             Claimed::OtherLock(lock) => Err(lock),

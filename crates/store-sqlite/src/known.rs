@@ -2,7 +2,7 @@
 //! again for each batch.
 //!
 //! It holds as long as nobody else writes: SQLite says when another connection did,
-//! and what this one does beside batches forgets the thread that it is about.
+//! and what this one does beside claims and batches forgets the thread that it is about.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -15,7 +15,7 @@ use rustagents_core::{ids::ThreadId, journal::JournalError};
 use crate::{
     schema,
     spans::Tails,
-    target::{self, Statements, Target, Thread},
+    target::{self, Statements, Target, Thread, ThreadRow},
 };
 
 /// How many threads are remembered.
@@ -58,15 +58,25 @@ impl Known {
         self.tails = Tails::default();
     }
 
+    /// Keeps what was just read of a thread, or written.
+    pub(crate) fn remember(&mut self, thread: &ThreadId, row: ThreadRow) {
+        self.make_room();
+        self.threads.insert(thread.clone(), Thread::new(row));
+    }
+
+    fn make_room(&mut self) {
+        if self.threads.len() >= MAX_THREADS {
+            self.threads.clear();
+        }
+    }
+
     fn get(
         &mut self,
         path: &Path,
         connection: &Connection,
         thread: &ThreadId,
     ) -> Result<(&mut Thread, &mut Tails), JournalError> {
-        if self.threads.len() >= MAX_THREADS {
-            self.threads.clear();
-        }
+        self.make_room();
         let tails = &mut self.tails;
         let mut look = || -> Result<Thread, JournalError> {
             let fail = |error: rusqlite::Error| schema::failed(path, &error);

@@ -24,6 +24,7 @@
 //! One that writes alone looks for its outcome for up to 150 µs before it sleeps.
 
 mod batch;
+mod bound;
 mod claims;
 mod connections;
 mod database;

@@ -1,6 +1,6 @@
 //! The rows of a thread that is written to.
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, path::Path, sync::LazyLock};
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use rustagents_core::{
@@ -12,6 +12,7 @@ use rustagents_core::{
 };
 
 use crate::{
+    bound::Bound,
     schema,
     spans::{PLACE, Rows, Tails},
 };
@@ -88,12 +89,15 @@ pub(crate) fn find(
     connection: &Connection,
     thread: &ThreadId,
 ) -> rusqlite::Result<Option<ThreadRow>> {
-    let (record, message) = (Rows::Records.last_place(), Rows::Messages.last_place());
-    connection
-        .prepare_cached(&format!(
+    static SQL: LazyLock<String> = LazyLock::new(|| {
+        let (record, message) = (Rows::Records.last_place(), Rows::Messages.last_place());
+        format!(
             "SELECT t.id, t.family, t.epoch, t.last_seq, t.last_place, {record}, {message}
                FROM threads t WHERE t.name = ?1"
-        ))?
+        )
+    });
+    connection
+        .prepare_cached(&SQL)?
         .query_row([thread.as_str()], ThreadRow::read)
         .optional()
 }
@@ -217,10 +221,23 @@ pub(crate) struct Statements<'c> {
     chain: Slot<'c>,
     new_chain: Slot<'c>,
     fact: Slot<'c>,
-    insert: Slot<'c>,
+    insert: Option<Bound<'c, 12>>,
     message: Slot<'c>,
     insert_message: Slot<'c>,
     insert_content: Slot<'c>,
+}
+
+impl<'c> Statements<'c> {
+    /// What inserts a record.
+    fn insert(&mut self, connection: &'c Connection) -> rusqlite::Result<&mut Bound<'c, 12>> {
+        let sql = "INSERT INTO records(thread, parent, branch, kind, version, run, attempt, epoch,
+                                       at, effect, digest, content, id, chain, key, body)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+        match &mut self.insert {
+            Some(insert) => Ok(insert),
+            none => Ok(none.insert(Bound::new(connection.prepare_cached(sql)?))),
+        }
+    }
 }
 
 fn prepared<'s, 'c>(
@@ -282,11 +299,9 @@ impl Target<'_, '_> {
             return Ok(known);
         }
         let id = self.thread.row.id;
-        let sql = "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3) RETURNING id";
-        let id = prepared(&mut self.statements.new_chain, self.connection, sql)?.query_row(
-            params![id, chain.branch.as_str(), chain.namespace.as_str()],
-            |row| row.get(0),
-        )?;
+        let sql = "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3)";
+        let id = prepared(&mut self.statements.new_chain, self.connection, sql)?
+            .insert(params![id, chain.branch.as_str(), chain.namespace.as_str()])?;
         let row = ChainRow { id, head: None };
         self.thread.chains.insert(chain.clone(), Some(row));
         Ok(row)
@@ -326,30 +341,28 @@ impl Target<'_, '_> {
         let chain = self.chain(record.chain)?;
         let key = record.key();
         let (body, content) = self.body(record.body.as_bytes())?;
-        let sql = "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run,
-                                       attempt, epoch, at, effect, digest, body, content)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
         let thread = self.thread.row.id;
         let tail = self.tails.of(Rows::Records);
         let id = tail.next(self.connection, thread, record.seq)?;
-        prepared(&mut self.statements.insert, self.connection, sql)?.execute(params![
-            id,
-            key.map(|_| thread),
-            chain.id,
-            if key.is_none() { chain.head } else { None },
-            key.map(|_| record.chain.branch.as_str()),
-            key.map(FactKey::as_str),
-            record.kind,
-            record.version,
-            record.run,
-            record.attempt,
-            record.epoch,
-            record.at_ms,
-            record.effect.map(EffectClass::as_str),
-            record.digest.map(|digest| &digest.as_bytes()[..]),
-            body,
-            content.as_ref().map(|digest| &digest.as_bytes()[..]),
-        ])?;
+        let parent = if key.is_none() { chain.head } else { None };
+        let digest = |digest: &Digest| *digest.as_bytes();
+        self.statements.insert(self.connection)?.execute(
+            [
+                &key.map(|_| thread),
+                &parent,
+                &key.map(|_| record.chain.branch.as_str()),
+                &record.kind,
+                &record.version,
+                &record.run,
+                &record.attempt,
+                &record.epoch,
+                &record.at_ms,
+                &record.effect.map(EffectClass::as_str),
+                &record.digest.map(digest),
+                &content.as_ref().map(digest),
+            ],
+            &[&id, &chain.id, &key.map(FactKey::as_str), &body],
+        )?;
         tail.advance();
         self.thread.row.last_seq = record.seq;
         self.thread.row.lags = true;

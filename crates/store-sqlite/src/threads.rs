@@ -15,7 +15,7 @@ use rustagents_core::{
 };
 
 use crate::{
-    batch,
+    batch::{self, Refused},
     known::Group,
     reader,
     schema::failed,
@@ -38,18 +38,18 @@ pub(crate) enum Claimed {
 /// holds the lock `held`, which is the one that counts, or the next if the thread
 /// is taken over.
 pub(crate) fn claim(
-    path: &Path,
-    connection: &Connection,
+    group: &mut Group<'_, '_>,
     thread: &ThreadId,
     owner: &Owner,
     held: Lock,
     takes_over: bool,
-) -> Result<Claimed, JournalError> {
-    let fail = |error: rusqlite::Error| failed(path, &error);
-    let owner = serde_json::to_string(owner).map_err(|error| JournalError::Encode {
+) -> Result<Claimed, Refused> {
+    let encoded = serde_json::to_string(owner).map_err(|error| JournalError::Encode {
         reason: error.to_string(),
-    })?;
-    let counts = reader::lock(path, connection, thread)?;
+    });
+    let owner = encoded.map_err(Refused::Clean)?;
+    let (path, connection) = (group.path, group.connection);
+    let counts = reader::lock(path, connection, thread).map_err(Refused::Clean)?;
     let expected = if takes_over {
         held.checked_sub(1)
     } else {
@@ -58,23 +58,37 @@ pub(crate) fn claim(
     if expected != Some(counts) {
         return Ok(Claimed::OtherLock(counts));
     }
-    match find(connection, thread).map_err(fail)? {
-        Some(mut row) => row.settle(connection).map_err(fail)?,
-        None => {
-            make(connection, thread, 0, &owner).map_err(fail)?;
+    let row = group
+        .tails()
+        .store(connection)
+        .and_then(|()| count_up(connection, thread, &owner, held))
+        .map_err(|error| Refused::Dirty(failed(path, &error)))?;
+    let epoch = row.epoch;
+    group.known.remember(thread, row);
+    Ok(Claimed::At(epoch))
+}
+
+/// Writes that `owner` has the thread, in an epoch of its own.
+fn count_up(
+    connection: &Connection,
+    thread: &ThreadId,
+    owner: &str,
+    held: Lock,
+) -> rusqlite::Result<ThreadRow> {
+    let mut row = match find(connection, thread)? {
+        Some(mut row) => {
+            row.settle(connection)?;
+            row
         }
-    }
+        None => make(connection, thread, 0, owner)?,
+    };
+    row.epoch += 1;
     connection
         .prepare_cached(
-            "UPDATE threads SET epoch = epoch + 1, lock = ?2, owner = ?3, updated_at = ?4
-              WHERE name = ?1 RETURNING epoch",
-        )
-        .and_then(|mut claim| {
-            let row = params![thread.as_str(), held, owner, now_ms()];
-            claim.query_row(row, |row| row.get(0))
-        })
-        .map(Claimed::At)
-        .map_err(fail)
+            "UPDATE threads SET epoch = ?2, lock = ?3, owner = ?4, updated_at = ?5 WHERE id = ?1",
+        )?
+        .execute(params![row.id, row.epoch, held, owner, now_ms()])?;
+    Ok(row)
 }
 
 /// Makes a thread in a family of its own; its epoch follows those that were used.
@@ -85,19 +99,28 @@ fn make(
     epoch: Epoch,
     owner: &str,
 ) -> rusqlite::Result<ThreadRow> {
+    let (row, lock): (ThreadRow, Lock) = connection
+        .prepare_cached(
+            "SELECT id, id, max(?1, removed.epoch), removed.lock
+               FROM (SELECT 1 + max(coalesce((SELECT max(id) FROM threads), 0),
+                                    coalesce((SELECT max(family) FROM threads), 0)) AS id), removed",
+        )?
+        .query_row([epoch], |row| Ok((ThreadRow::new(row)?, row.get(3)?)))?;
     connection
         .prepare_cached(
             "INSERT INTO threads(id, name, family, epoch, lock, owner, last_seq, last_place,
                                  created_at, updated_at)
-             SELECT id, ?1, id, max(?2, removed.epoch), removed.lock, ?3, 0, 0, ?4, ?4
-               FROM (SELECT 1 + max(coalesce((SELECT max(id) FROM threads), 0),
-                                    coalesce((SELECT max(family) FROM threads), 0)) AS id), removed
-             RETURNING id, family, epoch",
+             VALUES(?1, ?2, ?1, ?3, ?4, ?5, 0, 0, ?6, ?6)",
         )?
-        .query_row(
-            params![thread.as_str(), epoch, owner, now_ms()],
-            ThreadRow::new,
-        )
+        .execute(params![
+            row.id,
+            thread.as_str(),
+            row.epoch,
+            lock,
+            owner,
+            now_ms()
+        ])?;
+    Ok(row)
 }
 
 /// The store's clock, for the rows that people list; nothing is ordered by it.
