@@ -86,10 +86,16 @@ impl SqliteJournal {
         let written = Arc::new(Notify::new());
         let claims = Claims::of(&path);
         let file = Arc::new(StoreFile::new(path));
+        let readers = Readers::new(Arc::clone(&file));
         Ok(Self {
             claims,
-            writer: Writer::new(Arc::clone(&file), synchronous, Arc::clone(&written)),
-            readers: Readers::new(Arc::clone(&file)),
+            writer: Writer::new(
+                Arc::clone(&file),
+                readers.clone(),
+                synchronous,
+                Arc::clone(&written),
+            ),
+            readers,
             tail: Tail::new(Arc::clone(&file), written),
             file,
         })

@@ -35,6 +35,7 @@ mod health;
 mod items;
 mod journal;
 mod known;
+mod log;
 mod opened;
 mod reader;
 mod schema;

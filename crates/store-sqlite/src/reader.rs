@@ -67,7 +67,8 @@ impl Readers {
             .map_err(|error| schema::unavailable(self.file.path(), &error))?
     }
 
-    fn read_now<T: Default>(
+    /// As [`Readers::read`], on this thread.
+    pub(crate) fn read_now<T: Default>(
         &self,
         work: impl FnOnce(&Path, &Connection) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {

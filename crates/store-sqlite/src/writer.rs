@@ -22,7 +22,9 @@ use crate::{
     file::StoreFile,
     handoff::{self, Receiver, Reply, Sender},
     known::{Group, Known},
+    log::Log,
     opened::Opened,
+    reader::Readers,
     schema::{self, Synchronous},
     sync,
 };
@@ -94,6 +96,8 @@ impl<T> Outcome for Done<T> {
 #[derive(Debug)]
 pub(crate) struct Writer {
     file: Arc<StoreFile>,
+    readers: Readers,
+    log: Log,
     synchronous: Synchronous,
     /// How long other processes are waited for.
     patience: Duration,
@@ -117,11 +121,14 @@ impl Writer {
     /// A writer that rings `written` after each commit.
     pub(crate) fn new(
         file: Arc<StoreFile>,
+        readers: Readers,
         synchronous: Synchronous,
         written: Arc<Notify>,
     ) -> Self {
         Self {
             file,
+            readers,
+            log: Log::default(),
             synchronous,
             patience: Patience::USUAL,
             written,
@@ -164,7 +171,9 @@ impl Writer {
         let (reply, outcome) = jobs.place();
         let job = Box::new(Task { work, reply });
         jobs.send(job).await.map_err(|_| gone())?;
-        outcome.await.ok_or_else(gone)?
+        let outcome = outcome.await.ok_or_else(gone)?;
+        self.log.shorten_beside(&self.readers);
+        outcome
     }
 
     /// How many transactions were committed.
@@ -177,6 +186,7 @@ impl Writer {
             let (jobs, queue) = handoff::queue(GROUP, sync::is_worth_it());
             let desk = Desk {
                 file: Arc::clone(&self.file),
+                log: self.log.clone(),
                 synchronous: self.synchronous,
                 patience: self.patience,
                 written: Arc::clone(&self.written),
@@ -217,6 +227,7 @@ impl Drop for Writer {
 /// What the writer thread works with.
 struct Desk {
     file: Arc<StoreFile>,
+    log: Log,
     synchronous: Synchronous,
     patience: Duration,
     written: Arc<Notify>,
@@ -239,6 +250,8 @@ impl Desk {
         while queue.take(&mut group) {
             self.write_group(&mut group);
         }
+        // Whoever moves the log has another connection, and is not to be the last to go.
+        self.log.wait();
         if let Some(store) = self.store {
             self.file.close(store.connection);
         }
@@ -285,6 +298,7 @@ impl Desk {
         }
         let _ = store.lock.unlock();
         self.written.notify_waiters();
+        self.log.shorten(&store.connection);
     }
 
     /// Begins a transaction under the writer's lock.
@@ -300,7 +314,7 @@ impl Desk {
                 locked.map_err(|e| schema::unavailable(path, &e))?;
                 store
             }
-            None => slot.insert(open(file, self.synchronous, patience)?),
+            None => slot.insert(open(file, &self.log, self.synchronous, patience)?),
         };
         file.check().inspect_err(|_| {
             // What was acknowledged goes from the log into the file, wherever it is.
@@ -321,6 +335,7 @@ impl Desk {
 /// Opens the store under the writer's lock, which stays held.
 fn open(
     file: &StoreFile,
+    log: &Log,
     synchronous: Synchronous,
     patience: Patience,
 ) -> Result<Store, JournalError> {
@@ -333,8 +348,11 @@ fn open(
     if !file.is_known() {
         schema::make(path)?;
     }
+    let mut connection = file.open(|path| schema::open_writer(path, synchronous))?;
+    log.take(&mut connection)
+        .map_err(|e| schema::failed(path, &e))?;
     Ok(Store {
-        connection: file.open(|path| schema::open_writer(path, synchronous))?,
+        connection,
         known: Known::default(),
         lock,
         lock_path: schema::writer_lock_path(path),

@@ -14,6 +14,7 @@ mod damage;
 mod events;
 mod items;
 mod known;
+mod log;
 mod opening;
 #[cfg(target_os = "linux")]
 mod posix;
