@@ -519,7 +519,8 @@ pub trait Journal: Send + Sync {
 
     /// Makes the thread `to` of the records of `from`: all of them, or those up to
     /// the place `upto`. Both are one family then, and share their contents. The
-    /// copy has all messages, the same epoch, and no owner.
+    /// copy has all messages, and no owner. Its epoch is the same, or a higher one
+    /// where threads were removed: see [`remove`](Journal::remove).
     ///
     /// [`JournalError::UnknownThread`] and [`JournalError::ThreadExists`] refuse it.
     fn copy<'a>(
@@ -529,7 +530,8 @@ pub trait Journal: Send + Sync {
         upto: Option<Seq>,
     ) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// Makes a thread that looks like `image`, in a family of its own.
+    /// Makes a thread that looks like `image`, in a family of its own. Its epoch may be
+    /// higher, as that of a [`copy`](Journal::copy).
     ///
     /// [`JournalError::ThreadExists`] refuses it, and [`JournalError::Malformed`]
     /// an image whose records are not in order.
@@ -540,8 +542,9 @@ pub trait Journal: Send + Sync {
     fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>>;
 
     /// Removes a thread, by its driver of this epoch. A thread that is made under
-    /// the same name later has higher epochs, so that nothing written to the old
-    /// one can reach it.
+    /// the same name later has higher epochs from the first moment, however it is
+    /// made, so that nothing written to the old one can reach it. A backend remembers
+    /// the highest epoch of each name, or that of all removed threads.
     fn remove<'a>(
         &'a self,
         thread: &'a ThreadId,

@@ -173,7 +173,7 @@ impl Writing<'_> {
 
 /// A thread that nobody drives, after those of its name that were removed.
 fn whole(mut thread: Thread, family: String, removed: &Removed) -> Whole {
-    thread.epoch = thread.epoch.max(removed.epoch);
+    thread.rise_above(removed.epoch);
     Whole {
         thread,
         family,

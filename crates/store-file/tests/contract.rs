@@ -1,9 +1,15 @@
-//! The contract suite, on the journal itself and through the fault wrapper.
+//! The contract suite, on the journal itself and through the fault wrapper, and a model.
 
 use std::sync::Arc;
 
-use rustagents_store::fault::{FaultJournal, FaultPoint, Side};
+use proptest::prelude::*;
+use rustagents_store::{
+    MemoryJournal,
+    fault::{FaultJournal, FaultPoint, Side},
+};
 use rustagents_store_file::FileJournal;
+
+use crate::support::quick_folder;
 
 #[tokio::test]
 async fn keeps_the_contract() {
@@ -31,4 +37,23 @@ async fn keeps_the_contract_behind_a_wrapper_that_never_strikes() {
         async move { FaultJournal::new(Arc::new(inner), never, || {}) }
     })
     .await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_store_does_what_the_model_does(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
+        let folder = quick_folder();
+        let path = folder.path().join("journal");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(rustagents_testkit::agreement::agree(
+            &MemoryJournal::new(),
+            || FileJournal::open(&path).unwrap(),
+            &bytes,
+        ));
+    }
 }

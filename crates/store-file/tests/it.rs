@@ -16,7 +16,6 @@ mod faults;
 mod folder;
 mod items;
 mod killed;
-mod model;
 mod sharing;
 #[cfg(unix)]
 mod stopped;

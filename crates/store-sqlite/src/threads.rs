@@ -80,7 +80,7 @@ fn count_up(
             row.settle(connection)?;
             row
         }
-        None => make(connection, thread, 0, owner)?,
+        None => make(connection, thread, None, owner)?,
     };
     row.epoch += 1;
     connection
@@ -91,17 +91,20 @@ fn count_up(
     Ok(row)
 }
 
-/// Makes a thread in a family of its own; its epoch follows those that were used.
-/// Each maximum is looked up by itself, since both at once would take a scan.
+/// Makes a thread in a family of its own. One that is claimed at once begins at the
+/// last epoch that was used; one with the epoch of another is above that, since nobody
+/// drives it yet. Each maximum is looked up by itself: both at once would take a scan.
 fn make(
     connection: &Connection,
     thread: &ThreadId,
-    epoch: Epoch,
+    epoch: Option<Epoch>,
     owner: &str,
 ) -> rusqlite::Result<ThreadRow> {
     let (row, lock): (ThreadRow, Lock) = connection
         .prepare_cached(
-            "SELECT id, id, max(?1, removed.epoch), removed.lock
+            "SELECT id, id,
+                    max(coalesce(?1, 0), removed.epoch + (?1 IS NOT NULL AND removed.epoch > 0)),
+                    removed.lock
                FROM (SELECT 1 + max(coalesce((SELECT max(id) FROM threads), 0),
                                     coalesce((SELECT max(family) FROM threads), 0)) AS id), removed",
         )?
@@ -162,7 +165,7 @@ fn copy_rows(
     to: &ThreadId,
     upto: Option<Seq>,
 ) -> rusqlite::Result<()> {
-    let copy = make(connection, to, source.epoch, "{}")?.id;
+    let copy = make(connection, to, Some(source.epoch), "{}")?.id;
     let upto = upto.unwrap_or(source.last_seq).min(source.last_seq);
     let copied = Rows::Records.between("0", "?3");
     connection.execute(
@@ -248,7 +251,8 @@ pub(crate) fn install(group: &mut Group<'_, '_>, image: &ThreadImage) -> Result<
     image.check()?;
     let (path, connection) = (group.path, group.connection);
     free(path, connection, &image.thread)?;
-    let row = make(connection, &image.thread, image.epoch, "{}").map_err(|e| failed(path, &e))?;
+    let row = make(connection, &image.thread, Some(image.epoch), "{}");
+    let row = row.map_err(|e| failed(path, &e))?;
     fill(&mut group.new_target(&mut Thread::new(row)), image)
 }
 

@@ -35,7 +35,10 @@ proptest! {
     fn a_store_does_what_the_model_does(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
         runtime.block_on(rustagents_testkit::agreement::agree(
             &MemoryJournal::new(),
             || SqliteJournal::open_with(&path, Synchronous::Normal).unwrap(),

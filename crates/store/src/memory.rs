@@ -145,7 +145,7 @@ impl MemoryJournal {
         let held = threads.get_mut(from)?;
         let (mut copy, family) = (held.thread.copy(upto)?, held.family);
         threads.free(to)?;
-        copy.epoch = copy.epoch.max(threads.floor);
+        copy.rise_above(threads.floor);
         threads.add(to.clone(), copy, Some(family));
         Ok(())
     }
@@ -156,7 +156,7 @@ impl MemoryJournal {
         let mut threads = self.threads();
         threads.free(&name)?;
         let mut thread = Thread::of(image)?;
-        thread.epoch = thread.epoch.max(threads.floor);
+        thread.rise_above(threads.floor);
         let family = threads.add(name, thread, None);
         threads.store(family, contents);
         Ok(())

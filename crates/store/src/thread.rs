@@ -62,6 +62,14 @@ impl Thread {
         }
     }
 
+    /// Lifts its epoch above `removed`, the last one of a thread that had its name; 0
+    /// if there was none. Nobody drives it yet, so that epoch must not count for it.
+    pub fn rise_above(&mut self, removed: Epoch) {
+        if removed > 0 {
+            self.epoch = self.epoch.max(removed + 1);
+        }
+    }
+
     /// The thread that `image` shows.
     ///
     /// # Errors

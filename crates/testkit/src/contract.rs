@@ -8,6 +8,7 @@
 use std::{future::Future, sync::Arc};
 
 pub mod events;
+mod removed;
 pub mod store;
 pub mod store_model;
 mod threads;
@@ -42,6 +43,7 @@ pub async fn journal<J: Journal + 'static, F: Future<Output = J>>(mut fresh: imp
     concurrent_facts_have_one_order(fresh().await).await;
     threads_are_listed_by_name_in_pages(fresh().await).await;
     threads::suite(&mut fresh).await;
+    removed::suite(&mut fresh).await;
 }
 
 fn thread(name: &str) -> ThreadId {

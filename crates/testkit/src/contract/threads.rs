@@ -371,7 +371,7 @@ async fn a_copy_stops_where_it_is_told(journal: impl Journal) {
     assert_eq!(placed.expect("head and keys are those of the copy"), [2, 3]);
 }
 
-async fn image(journal: &dyn Journal, name: &str) -> ThreadImage {
+pub(super) async fn image(journal: &dyn Journal, name: &str) -> ThreadImage {
     let name = thread(name);
     let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
     let row = rows.into_iter().find(|row| row.thread == name);
