@@ -20,3 +20,4 @@ mod sharing;
 #[cfg(unix)]
 mod stopped;
 mod support;
+mod workers;

@@ -6,7 +6,8 @@
 //! graph did, recorded and asserted),
 //! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`simulate`] (chance, time and crashes from one
-//! seed), `stopped` (a process that holds a lock and is of no help), [`events`] (the
+//! seed), `stopped` (a process that holds a lock and is of no help), [`workers`] (several
+//! processes on one journal), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).
 //!
@@ -34,3 +35,4 @@ pub mod simulate;
 pub mod stopped;
 pub mod tool;
 pub mod trajectory;
+pub mod workers;

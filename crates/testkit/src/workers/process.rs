@@ -1,0 +1,122 @@
+//! A worker process, as the test sees it.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+/// Names the store to the child, and what to do.
+pub(super) const STORE: &str = "RUSTAGENTS_TEST_STORE";
+pub(super) const WORK: &str = "RUSTAGENTS_TEST_WORK";
+
+/// What stands before each word of a child.
+pub(super) const SAYS: &str = "says ";
+
+/// How workers are started.
+#[derive(Clone, Copy, Debug)]
+pub struct Workers<'a> {
+    test: &'a str,
+    store: &'a Path,
+}
+
+impl<'a> Workers<'a> {
+    /// Workers that run the ignored test `test` of this program on the store at `store`.
+    pub fn new(test: &'a str, store: &'a Path) -> Self {
+        Self { test, store }
+    }
+
+    pub(super) fn store(&self) -> &'a Path {
+        self.store
+    }
+
+    /// Starts one, which does `work`: a word, and the worker's name.
+    pub fn start(&self, work: &str) -> Worker {
+        let program = std::env::current_exe().expect("a program");
+        let mut child = Command::new(program)
+            .args(["--exact", self.test, "--ignored", "--nocapture"])
+            .env(STORE, self.store)
+            .env(WORK, work)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a child");
+        let orders = child.stdin.take().expect("its input");
+        let said = BufReader::new(child.stdout.take().expect("its output"));
+        Worker {
+            child: Ended(child),
+            orders,
+            said,
+        }
+    }
+}
+
+/// A worker process, told line by line what to do.
+#[derive(Debug)]
+pub struct Worker {
+    child: Ended,
+    orders: ChildStdin,
+    said: BufReader<ChildStdout>,
+}
+
+/// A child that does not outlive a test that failed.
+#[derive(Debug)]
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Worker {
+    /// Lets it do its next piece of work.
+    pub fn go(&mut self) {
+        writeln!(self.orders, "go").expect("it listens");
+    }
+
+    /// The next thing that it says.
+    pub fn hear(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            let read = self.said.read_line(&mut line).expect("its words");
+            assert_ne!(read, 0, "the worker ended");
+            if let Some((_, said)) = line.trim_end().split_once(SAYS) {
+                return said.to_owned();
+            }
+        }
+    }
+
+    /// Lets it come to its end, and says which was its last word.
+    fn last(self) -> (Ended, Option<String>) {
+        drop(self.orders);
+        let lines = self.said.lines().map(|line| line.expect("its words"));
+        let last = lines
+            .filter_map(|line| Some(line.split_once(SAYS)?.1.to_owned()))
+            .last();
+        (self.child, last)
+    }
+
+    /// Waits for its end.
+    pub fn end(self) {
+        let (mut child, _) = self.last();
+        assert!(child.0.wait().expect("its end").success());
+    }
+
+    /// Tells it to stop, and gives the last thing that it says.
+    pub fn stop(self) -> String {
+        let (mut child, last) = self.last();
+        assert!(child.0.wait().expect("its end").success());
+        last.expect("a last word")
+    }
+
+    /// Kills it, and gives the last thing that it said since it was last heard.
+    pub fn kill(mut self) -> Option<String> {
+        // SIGKILL: it has no time for anything.
+        self.child.0.kill().expect("it lives");
+        let (mut child, last) = self.last();
+        child.0.wait().expect("its end");
+        last
+    }
+}
