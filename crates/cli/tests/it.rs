@@ -19,6 +19,7 @@ mod doctor;
 mod endings;
 mod errors;
 mod explain;
+mod formats;
 mod graph_command;
 mod guide;
 mod hostile;

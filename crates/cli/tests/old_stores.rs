@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use crate::bench::{Desk, approvals};
 
 /// The versions of tables that there is a store of.
-const VERSIONS: [u32; 2] = [1, 3];
+const VERSIONS: [u32; 4] = [1, 2, 3, 4];
 
 /// A store as an earlier version left it, made on the desk.
 fn old_store(version: u32, desk: &Desk) {
@@ -14,6 +14,7 @@ fn old_store(version: u32, desk: &Desk) {
     let folder = desk.path().canonicalize().unwrap();
     let sql = fs::read_to_string(fixture).unwrap();
     let sql = sql.replace("@DESK@", folder.to_str().unwrap());
+    let sql = format!("BEGIN; {sql} COMMIT;");
     fs::create_dir_all(folder.join(".rustagents")).unwrap();
     let store = rusqlite::Connection::open(folder.join(".rustagents/journal.db")).unwrap();
     store.execute_batch(&sql).unwrap();

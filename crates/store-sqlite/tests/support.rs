@@ -33,7 +33,7 @@ pub(crate) fn old_store(version: u32, path: &Path) {
     let fixture = format!("../../spec/journal/sqlite-{version}.sql");
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join(fixture);
     let store = rusqlite::Connection::open(path).unwrap();
-    store
-        .execute_batch(&fs::read_to_string(fixture).unwrap())
-        .unwrap();
+    let sql = fs::read_to_string(fixture).unwrap();
+    let sql = format!("BEGIN; {sql} COMMIT;");
+    store.execute_batch(&sql).unwrap();
 }
