@@ -98,6 +98,50 @@ fn a_fork_at_the_end_and_a_copy_take_new_inputs() {
     );
 }
 
+/// The calls that a thread asks about, by number.
+fn calls(said: &Said) -> Vec<String> {
+    let asks = said.interrupts();
+    let calls = asks.iter().map(|ask| ask["call"].as_str().unwrap());
+    let mut calls: Vec<_> = calls.map(str::to_owned).collect();
+    calls.sort();
+    calls
+}
+
+#[test]
+fn a_copy_of_a_thread_that_waits_asks_anew_and_each_ends_with_its_own_calls() {
+    let desk = Desk::new();
+    assert_eq!(calls(&desk.run_refund()), ["c-3", "c-4"]);
+    let made = said(&desk, "threads copy demo twin");
+    assert_eq!(made.status, Some(0), "{made:?}");
+    assert!(made.stderr.contains("resume twin"), "{made:?}");
+    let show = said(&desk, "threads show twin --json").json();
+    assert_eq!(show["status"], "unfinished");
+    assert_eq!(show["interrupts"], json!([]));
+    mistake(&said(&desk, "resume twin --approve c-3 --json"), "RAG0402");
+
+    let asked = said(&desk, "resume twin --json");
+    assert_eq!(asked.status, Some(3), "{asked:?}");
+    assert_eq!(calls(&asked), ["c-5", "c-6"]);
+    let show = said(&desk, "threads show twin --json");
+    assert_eq!(calls(&show), ["c-5", "c-6"]);
+    for old in ["resume twin --approve c-3", "resume demo --approve c-5"] {
+        mistake(&said(&desk, &format!("{old} --json")), "RAG0402");
+    }
+    let status = || desk.order("A-1042", "status").unwrap();
+    assert_ne!(status(), "refunded", "nothing was approved yet");
+
+    let done = said(&desk, "resume twin --deny c-5=no --deny c-6=no --json");
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_ne!(status(), "refunded");
+    let still = said(&desk, "resume demo --json");
+    assert_eq!(calls(&still), ["c-3", "c-4"]);
+    let done = desk.resume(&approvals(&still));
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_eq!(status(), "refunded");
+    let whole = said(&desk, "doctor --full");
+    assert_eq!(whole.status, Some(0), "{whole:?}");
+}
+
 #[test]
 fn a_thread_that_waits_is_deleted_only_if_told_so() {
     let desk = Desk::new();

@@ -219,6 +219,24 @@ impl TaskId {
         let node = self.0.rsplit_once(':').map_or(&*self.0, |(node, _)| node);
         NodeName::from(node)
     }
+
+    /// The place in its step, from 0; 0 where the id has none.
+    pub fn place(&self) -> u64 {
+        self.placed().map_or(0, |(_, place)| place)
+    }
+
+    /// The id of the task `places` further on in the same step.
+    #[must_use]
+    pub fn moved(&self, places: u64) -> Self {
+        let (step, place) = self.placed().unwrap_or((&self.0, 0));
+        let place = place.saturating_add(places);
+        Self(joined(&[Text(step), Text("."), Number(place)]))
+    }
+
+    fn placed(&self) -> Option<(&str, u64)> {
+        let (step, place) = self.0.rsplit_once('.')?;
+        Some((step, place.parse().ok()?))
+    }
 }
 
 impl CallId {
@@ -315,6 +333,8 @@ mod tests {
             for node in ["ä", long.as_str()] {
                 let task = TaskId::derive(&NodeName::from(node), number, 7);
                 assert_eq!(task.as_str(), format!("{node}:{number}.7"));
+                assert_eq!(task.place(), 7);
+                assert_eq!(task.moved(3), TaskId::derive(&task.node(), number, 10));
             }
         }
     }

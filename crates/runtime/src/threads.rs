@@ -1,12 +1,13 @@
 //! What is done with whole threads.
 //!
 //! Reading order: `survey.rs` (what stands where in a thread), `state.rs` (the
-//! state at any checkpoint, from the recorded changes alone), [`fork`], `rewind.rs`
-//! (which goes back in the thread itself), `delete.rs`
+//! state at any checkpoint, from the recorded changes alone), [`fork`] (and `anew.rs`: what it
+//! asks anew), `rewind.rs` (which goes back in the thread itself), `delete.rs`
 //! and `prune.rs` (which take records out, in one batch with what makes up for
 //! them: `rewrite.rs`, and not what later calls go on from: `calls.rs`), [`stats`](mod@stats), [`check`](mod@check), and [`transfer`]
 //! with the form of its lines.
 
+mod anew;
 mod calls;
 pub mod check;
 mod delete;

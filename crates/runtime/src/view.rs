@@ -124,11 +124,16 @@ fn is_settled(log: &ThreadLog, ask: &Ask) -> bool {
     ends.any(|key| log.fact(&Branch::main(), &key).is_some())
 }
 
-/// How the last run stands.
-fn phase(log: &ThreadLog) -> Result<Phase, JournalError> {
-    let told = |record: &&Record| TELLING.iter().any(|kind| record.is(*kind));
-    let mut commits = log.commits(&Branch::main(), &Namespace::root());
-    Ok(match commits.rfind(told) {
+/// Whether a commit of the root chain says how its run stands.
+pub(crate) fn tells(record: &Record) -> bool {
+    TELLING.iter().any(|kind| record.is(*kind))
+}
+
+/// How the last run stands, by the commits of the root chain.
+pub(crate) fn phase<'r>(
+    mut commits: impl DoubleEndedIterator<Item = &'r Record>,
+) -> Result<Phase, JournalError> {
+    Ok(match commits.rfind(|record| tells(record)) {
         Some(last) if last.is(kind::RUN_CLOSED) => Phase::Closed(last.decode(kind::RUN_CLOSED)?),
         Some(last) if last.is(kind::RUN_SUSPENDED) => Phase::Suspended,
         _ => Phase::Open,
@@ -210,7 +215,7 @@ impl ThreadView {
                 asks.push((ask, answer));
             }
         }
-        let phase = phase(&log)?;
+        let phase = phase(log.commits(&branch, &root))?;
         let (thread, attempts) = (thread.clone(), attempts.unwrap_or(1));
         Ok(Some(Self {
             thread,
@@ -247,6 +252,12 @@ impl ThreadView {
             Phase::Closed(closed) => closed.status.is_retried(),
             _ => true,
         }
+    }
+
+    /// Whether tasks are left that may still be done.
+    pub(crate) fn has_tasks(&self) -> bool {
+        let has_some = |left: &Pending| !left.next.is_empty() || !left.deferred.is_empty();
+        self.goes_on() && self.left.as_ref().is_some_and(has_some)
     }
 
     /// Whether the time of a pending question is over at `now_ms`, in milliseconds

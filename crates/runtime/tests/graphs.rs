@@ -4,6 +4,7 @@ mod change;
 mod children;
 mod drain;
 mod force;
+mod forks;
 mod inside;
 mod kept;
 mod migrations;

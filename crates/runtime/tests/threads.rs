@@ -1,5 +1,6 @@
 //! What is done with whole threads.
 
+mod asked_anew;
 mod beside;
 mod check;
 mod delete;

@@ -6,7 +6,7 @@ use rustagents_core::{
 };
 use rustagents_graph::record::Snapshot;
 
-use super::{ThreadsError, error::Again, known, survey::Survey, transfer};
+use super::{ThreadsError, anew::anew, error::Again, known, survey::Survey, transfer};
 use crate::ThreadView;
 
 /// How often a thread is forked anew that is compacted meanwhile.
@@ -30,7 +30,9 @@ pub struct Fork {
 ///
 /// A fork at the last checkpoint of a run ends with the run, and so does one at a
 /// later change of its state. At any other one its last run is unfinished, and can be
-/// resumed.
+/// resumed. So is a run that waits: what was asked and granted in the source is not in
+/// the fork, whose calls without a result, and whose questions, have names of their own.
+/// Who resumes it is asked anew.
 ///
 /// # Errors
 /// [`ThreadsError::WouldRepeat`] if there are such calls and [`Fork::repeats`] does
@@ -45,14 +47,12 @@ pub async fn fork(
             thread: fork.to.clone(),
         }));
     }
-    // What cannot be read is not copied.
-    ThreadView::load(journal, &fork.from).await?;
-    let Some(checkpoint) = fork.checkpoint else {
-        journal.copy(&fork.from, &fork.to, None).await?;
-        return Ok(Vec::new());
-    };
     for _ in 0..TRIES {
-        if let Some(calls) = fork_now(journal, fork, checkpoint).await? {
+        let made = match fork.checkpoint {
+            Some(checkpoint) => fork_now(journal, fork, checkpoint).await?,
+            None => copy_now(journal, fork).await?.then(Vec::new),
+        };
+        if let Some(calls) = made {
             return Ok(calls);
         }
     }
@@ -62,6 +62,33 @@ pub async fn fork(
     }))
 }
 
+/// Says whether the thread stood still between the look and the copy, which is gone
+/// again else.
+async fn copy_now(journal: &dyn Journal, fork: &Fork) -> Result<bool, ThreadsError> {
+    // What cannot be read is not copied.
+    let view = ThreadView::load(journal, &fork.from).await?;
+    if view.as_ref().is_some_and(ThreadView::has_tasks) {
+        let mut image = transfer::image(journal, &fork.from).await?;
+        image.thread = fork.to.clone();
+        journal.install(anew(image)?).await?;
+        return Ok(true);
+    }
+    journal.copy(&fork.from, &fork.to, None).await?;
+    let copied = ThreadView::load(journal, &fork.to).await?;
+    let last = |view: Option<ThreadView>| view.map(|view| view.log().last_seq());
+    if last(copied) == last(view) {
+        return Ok(true);
+    }
+    remove(journal, fork).await?;
+    Ok(false)
+}
+
+/// Takes back what was made of a thread that did not stand still.
+async fn remove(journal: &dyn Journal, fork: &Fork) -> Result<(), JournalError> {
+    let claim = journal.claim(&fork.to, Owner::default()).await?;
+    journal.remove(&fork.to, claim.epoch).await
+}
+
 /// `None` if the thread was compacted between the look and the copy, which is gone
 /// again then.
 async fn fork_now(
@@ -69,10 +96,12 @@ async fn fork_now(
     fork: &Fork,
     checkpoint: u64,
 ) -> Result<Option<Vec<(CallId, String)>>, ThreadsError> {
+    // What cannot be read is not copied.
+    ThreadView::load(journal, &fork.from).await?;
     let survey = Survey::of(journal, &fork.from).await?;
     let point = survey.point(&fork.from, checkpoint)?;
     let cut = survey.cut(point);
-    // Tasks keep their ids, and what they did before the cut goes along.
+    // What tasks did before the cut goes along.
     let calls = survey.begun_after(cut);
     let calls = repeated(calls, &fork.from, fork.repeats, Again::Fork)?;
     // The last telling record says how a thread stands, so an end goes first.
@@ -81,13 +110,12 @@ async fn fork_now(
         .into_iter()
         .chain(snapshots(&survey, checkpoint, cut))
         .collect();
-    if carried.is_empty() {
+    if carried.is_empty() && point.mark.is_last {
         journal.copy(&fork.from, &fork.to, Some(cut)).await?;
         let seen = survey.rows.iter().map(|row| row.seq);
         let seen: Vec<_> = seen.filter(|seq| *seq <= cut).collect();
         if transfer::places(journal, &fork.to, Some(cut)).await? != seen {
-            let claim = journal.claim(&fork.to, Owner::default()).await?;
-            journal.remove(&fork.to, claim.epoch).await?;
+            remove(journal, fork).await?;
             return Ok(None);
         }
     } else {
@@ -169,8 +197,8 @@ fn snapshots(survey: &Survey, checkpoint: u64, cut: Seq) -> impl Iterator<Item =
     carried.map(|(_, at, seq)| Carried::Snapshot { at, seq })
 }
 
-/// Forks where records have to go along, right after the cut. Says whether what
-/// was `seen` up to there is still so; else nothing is made.
+/// Forks where tasks are left to do, or records have to go along, right after the cut.
+/// Says whether what was `seen` up to there is still so; else nothing is made.
 async fn behind(
     journal: &dyn Journal,
     fork: &Fork,
@@ -202,7 +230,7 @@ async fn behind(
         let record = carried.placed(record, place, image.epoch)?;
         image.records.push(record);
     }
-    journal.install(image).await?;
+    journal.install(anew(image)?).await?;
     Ok(true)
 }
 

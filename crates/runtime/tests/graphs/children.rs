@@ -171,11 +171,16 @@ async fn a_fork_takes_along_where_a_child_stands() {
             repeats: false,
         };
         fork(&*bench.journal, &given).await.unwrap();
-        for thread in ["copy", "t"] {
+        let view = runner.state(&graph, "copy").await.unwrap();
+        assert_eq!(ids(&view.asks), [""; 0], "{kind:?}");
+        let run = runner.resume(&graph, "copy", ()).await.unwrap();
+        assert_eq!(ids(run.asks()), ["sub:2.2/ask:2.0/1"], "{kind:?}");
+        assert_eq!(bench.world.changes().len(), 3, "what was done stays done");
+        for (thread, asked) in [("copy", "sub:2.2/ask:2.0/1"), ("t", ASKED)] {
             let ran = bench.world.changes().len();
             let view = runner.state(&graph, thread).await.unwrap();
-            assert_eq!(ids(&view.asks), [ASKED], "{kind:?} {thread}");
-            let run = runner.resume(&graph, thread, [(ASKED, "yes")]).await;
+            assert_eq!(ids(&view.asks), [asked], "{kind:?} {thread}");
+            let run = runner.resume(&graph, thread, [(asked, "yes")]).await;
             assert_eq!(run.unwrap().state.notes, DONE, "{kind:?} {thread}");
             assert_eq!(bench.world.changes()[ran..], ["out", "b"]);
             let found = check(&*bench.journal, &name(thread)).await.unwrap();
