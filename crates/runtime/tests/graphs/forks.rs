@@ -1,7 +1,16 @@
 //! Forks of graphs that wait for an answer: they ask anew, under names of their own.
 
 use super::*;
-use rustagents_runtime::threads::{Fork, fork};
+use rustagents_agent::{Agent, FailFast, ToolSet};
+use rustagents_core::tool::{Approval, EffectClass, Tool};
+use rustagents_runtime::{
+    AgentNode,
+    threads::{Fork, fork},
+};
+use rustagents_testkit::{
+    model::{FakeModel, Reply},
+    tool::FakeTool,
+};
 
 fn name(thread: &str) -> ThreadId {
     ThreadId::new(thread).unwrap()
@@ -243,4 +252,64 @@ async fn a_step_in_doubt_stays_in_doubt_in_the_copy_under_another_name() {
     };
     let run = runner.resume(&graph, "u", done).await.unwrap();
     assert_eq!(run.state.notes, ["R-7"]);
+}
+
+/// An agent that asks before it pays, in a graph inside a graph.
+fn paying(world: &World) -> Graph<Desk> {
+    let pay = FakeTool::noting("pay", EffectClass::Once, world);
+    let pay: Arc<dyn Tool> = Arc::new(pay.declare(|spec| spec.approval = Some(Approval::Ask)));
+    let calls = || ("pay", "{}".to_owned());
+    let replies = [Reply::Calls(vec![calls(), calls()]), Reply::Text("paid")];
+    let agent = Agent::builder("clerk")
+        .model(Arc::new(FakeModel::new(replies)))
+        .tools(ToolSet::new().offer(pay).build().unwrap())
+        .policy(FailFast)
+        .build()
+        .unwrap();
+    let node = AgentNode::new(
+        agent,
+        |desk: &Desk| desk.messages.to_vec(),
+        |said| Desk::update().notes(said.answer),
+    );
+    let child = GraphBuilder::<Desk>::typed("child")
+        .node("clerk", node)
+        .start(["clerk"])
+        .finish("clerk")
+        .compile()
+        .unwrap();
+    GraphBuilder::<Desk>::typed("pay")
+        .subgraph("sub", child)
+        .start(["sub"])
+        .finish("sub")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn an_agent_inside_a_graph_goes_on_with_the_call_it_made_and_asks_anew_for_the_other() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), paying(&bench.world));
+    let input = |scope: &rustagents_core::scope::Scope| {
+        Desk::update().messages(Message::user(scope.mint_message(), "pay"))
+    };
+    let run = runner.run_with(&graph, "t", input).await.unwrap();
+    assert_eq!(ids(run.asks()), ["c-1", "c-2"]);
+    let approve = |call: &str| Decision::Approve {
+        call: call.into(),
+        hash: None,
+    };
+    runner.resume(&graph, "t", approve("c-1")).await.unwrap();
+    assert_eq!(bench.world.changes().len(), 1);
+    bench.fork("t", "u").await;
+    let early = runner.resume(&graph, "u", approve("c-2")).await;
+    assert_eq!(early.unwrap_err().code().as_str(), "RAG0402");
+    let run = runner.resume(&graph, "u", ()).await.unwrap();
+    assert_eq!(ids(run.asks()), ["c-3"]);
+    for (thread, call) in [("u", "c-3"), ("t", "c-2")] {
+        let graph = paying(&bench.world);
+        let run = runner.resume(&graph, thread, approve(call)).await.unwrap();
+        assert_eq!(run.state.notes, ["paid"], "{thread}");
+        assert_eq!(check(&*bench.journal, &name(thread)).await.unwrap(), []);
+    }
+    assert_eq!(bench.world.changes().len(), 3);
 }

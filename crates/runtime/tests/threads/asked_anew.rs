@@ -11,7 +11,7 @@ use rustagents_core::{
     tool::EffectClass,
 };
 use rustagents_runtime::{
-    Decision, Report, Resume, RunError, StateEdit, Status, ThreadView, UpdateState, Watch,
+    Decision, Report, Resume, RunError, Start, StateEdit, Status, ThreadView, UpdateState, Watch,
     threads::{Fork, fork},
     view::Phase,
 };
@@ -368,4 +368,58 @@ async fn an_answer_to_a_question_of_the_source_counts_for_nothing_in_the_fork() 
     let still = bench.decide("u", MIXED, vec![]).await.unwrap();
     assert_eq!(ids(&still), ["c-3", "c-4"]);
     assert_eq!(bench.world.changes().len(), 0);
+}
+
+/// Brings the thread to its end as a person would who knows of each call that was begun
+/// that it took effect.
+async fn brought_to_its_end(bench: &Bench, thread: &str) -> Option<Report> {
+    let mut report = bench.decide(thread, MIXED, vec![]).await.ok()?;
+    for _ in 0..10 {
+        if report.status != Status::Suspended {
+            return Some(report);
+        }
+        let ask = &report.asks[0];
+        let call = ask.call().unwrap().call.to_string();
+        let decision = if ask.subject.is_in_doubt() {
+            let result = json!({ "ok": true });
+            Decision::Done { call, result }
+        } else {
+            Decision::Approve { call, hash: None }
+        };
+        report = bench.decide(thread, MIXED, vec![decision]).await.ok()?;
+    }
+    panic!("no end after ten resumes");
+}
+
+#[tokio::test]
+async fn a_copy_of_a_run_that_died_at_any_write_begins_no_call_that_was_begun_before() {
+    for write in 2.. {
+        let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+        let point = FaultPoint {
+            write,
+            side: Side::After,
+        };
+        let dying = Arc::new(FaultJournal::new(Arc::clone(&inner), point, || {}));
+        let source = Bench::on(Arc::clone(&dying) as Arc<dyn Journal>);
+        let start = Start {
+            thread: Some(name("t")),
+            ..source.request()
+        };
+        let (runtime, program) = (source.live(), source.program(MIXED));
+        let _ = runtime.start(&program, start, Watch::default()).await;
+        let _ = brought_to_its_end(&source, "t").await;
+        let bench = Bench::on(inner);
+        let begun = bench.count(kind::INTENT).await;
+        bench.forked("t", "u").await;
+        let ended = brought_to_its_end(&bench, "u").await.unwrap();
+        assert_eq!(ended.status, Status::Completed, "write {write}");
+        let made = bench.world.changes().len();
+        assert_eq!(made + begun, 2, "write {write}");
+        bench.has_one_result_each("u").await;
+        bench.is_whole("u").await;
+        if !dying.is_dead() {
+            assert!(write > 10, "the story has {write} writes");
+            return;
+        }
+    }
 }
