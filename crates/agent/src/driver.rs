@@ -13,9 +13,11 @@ mod think;
 use std::{collections::BTreeSet, sync::Arc};
 
 use rustagents_core::{
+    ask::{Ask, Unanswerable},
     event::AgentEvent,
     ids::AskId,
     journal::{JournalError, kind},
+    recorder::Durability,
     scope::{Halt, Scope, Write},
 };
 
@@ -74,7 +76,7 @@ impl<'a> Driver<'a> {
                     return Ok(end(answer, at.state()));
                 }
                 AnyPhase::Suspended(at) => {
-                    return Ok(end(AgentOutcome::Suspended(at.asks().to_vec()), at.state()));
+                    return Ok(end(self.waits(at.asks()), at.state()));
                 }
                 AnyPhase::Interrupted(at) => {
                     return Ok(end(
@@ -86,6 +88,18 @@ impl<'a> Driver<'a> {
                     return Ok(end(AgentOutcome::Failed(at.error().clone()), at.state()));
                 }
             };
+        }
+    }
+
+    /// The wait for `asks`. A run that records nothing cannot wait: nobody could resume it.
+    fn waits(&self, asks: &[Ask]) -> AgentOutcome {
+        let is_recorded = self.scope.run().durability != Durability::None;
+        // An agent inside a graph hands its questions on.
+        match Unanswerable::of(asks) {
+            Some(error) if self.scope.namespace().is_root() && !is_recorded => {
+                AgentOutcome::Failed(error.into())
+            }
+            _ => AgentOutcome::Suspended(asks.to_vec()),
         }
     }
 

@@ -1,6 +1,7 @@
 //! How an agent fails.
 
 use rustagents_core::{
+    ask::Unanswerable,
     code::{Class, Code, Coded},
     model::ModelError,
     tool::ToolErrorKind,
@@ -67,6 +68,9 @@ pub enum AgentError {
         /// What it decided.
         decision: &'static str,
     },
+    /// It has come to wait for a person, and its run records nothing.
+    #[error(transparent)]
+    Unanswerable(#[from] Unanswerable),
     /// A promise of this crate was broken.
     #[error("internal: {context}")]
     InternalInvariant {
@@ -113,6 +117,7 @@ impl Coded for AgentError {
             Self::PolicyConfigInvalid { .. } | Self::PolicyRuntimeViolation { .. } => {
                 Code::PolicyConfiguration
             }
+            Self::Unanswerable(error) => error.code(),
             Self::InternalInvariant { .. } => Code::Internal,
             Self::Recorded(error) => Code::parse(&error.code).unwrap_or(Code::Internal),
         }
@@ -122,6 +127,7 @@ impl Coded for AgentError {
         match self {
             Self::ModelTransport { source, .. } => source.hint(),
             Self::InvalidModelAction { problem, .. } => problem.hint(),
+            Self::Unanswerable(error) => error.hint(),
             _ => None,
         }
     }

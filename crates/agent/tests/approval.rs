@@ -1,8 +1,11 @@
+use rustagents_agent::agent::AgentOutcome;
 use rustagents_core::{
     ask::{Answer, Subject},
+    code::Coded,
     digest::Digest,
     journal::{JournalError, kind},
-    tool::{Approval, EffectClass},
+    recorder::Durability,
+    tool::{Approval, EffectClass, ToolError, ToolErrorKind},
 };
 use rustagents_testkit::{
     model::Reply,
@@ -44,6 +47,37 @@ async fn a_tool_that_declares_nothing_asks_and_runs_once_when_approved() {
     let twice = bench.answer(&ask.id, approve(&ask)).await.unwrap_err();
     assert!(matches!(twice, JournalError::AlreadyRecorded { .. }));
     assert_eq!(bench.count(kind::INTENT).await, 1);
+}
+
+#[tokio::test]
+async fn a_run_that_records_nothing_fails_where_a_person_would_have_to_say_something() {
+    let (mut bench, world) = (Bench::new(), World::new());
+    bench.durability = Durability::None;
+    let pays = || [calls(&[("pay", "{}"), ("pay", "{}")]), Reply::Text("paid")];
+    let (asks, _) = agent(pays(), [pay(&world)]);
+    let lost = FakeTool::new("pay", EffectClass::Once, |_, _| async {
+        let why = "the line dropped";
+        Err(ToolError::unknown(ToolErrorKind::Failed, why))
+    });
+    let lost = lost.declare(|spec| spec.approval = Some(Approval::Allow));
+    let (loses, _) = agent(pays(), [lost]);
+    for (agent, what) in [
+        (
+            asks,
+            "whether call `c-1` (pay) may run, and 1 question more",
+        ),
+        (loses, "whether call `c-1` (pay) took effect"),
+    ] {
+        let end = bench.attempt(&agent).await.unwrap();
+        let AgentOutcome::Failed(error) = end.outcome else {
+            panic!("{end:?}");
+        };
+        assert_eq!(error.code().as_str(), "RAG0418");
+        let told = format!("nobody can answer {what}, since the run records nothing");
+        assert_eq!(error.to_string(), told);
+        assert!(error.hint().unwrap().contains("another durability"));
+    }
+    assert!(world.changes().is_empty());
 }
 
 #[tokio::test]

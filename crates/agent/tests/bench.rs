@@ -11,6 +11,7 @@ use rustagents_core::{
     journal::{Journal, JournalError, Owner, kind},
     log::ThreadLog,
     message::{Message, Usage},
+    recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_store::MemoryJournal;
@@ -24,6 +25,7 @@ pub(crate) struct Bench {
     pub(crate) cancel: CancellationToken,
     pub(crate) drain: CancellationToken,
     pub(crate) events: Arc<Mutex<EventLog>>,
+    pub(crate) durability: Durability,
     /// The attempt, and the last one that reopened the run.
     pub(crate) attempt: (u32, u32),
 }
@@ -40,6 +42,7 @@ impl Bench {
             cancel: CancellationToken::new(),
             drain: CancellationToken::new(),
             events: Arc::default(),
+            durability: Durability::Sync,
             attempt: (1, 0),
         }
     }
@@ -62,6 +65,7 @@ impl Bench {
             events: events.bus(),
             cancel: self.cancel.clone(),
             drain: self.drain.clone(),
+            durability: self.durability,
             attempt: self.attempt.0,
             retried: self.attempt.1,
             ..drive::shared(self.journal.clone(), thread, &claim, log)

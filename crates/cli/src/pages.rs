@@ -72,6 +72,7 @@ pages! {
     "RAG0415"
     "RAG0416"
     "RAG0417"
+    "RAG0418"
     "RAG0501"
     "RAG0502"
     "RAG0503"

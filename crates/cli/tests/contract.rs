@@ -1290,9 +1290,17 @@ fn a_run_that_is_not_recorded_offers_no_way_on() {
     let desk = Desk::new();
     let run = ["run", ".", "--input", REFUND, "--thread", "demo"];
     let unrecorded = ["--durability", "none"];
-    let waiting = desk.rag(&[&run[..], &unrecorded].concat());
-    assert_eq!(waiting.status, Some(3), "{waiting:?}");
-    assert!(!waiting.stderr.contains("go on with"), "{waiting:?}");
+    let failed = desk.rag(&[&run[..], &unrecorded].concat());
+    assert_eq!(failed.status, Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("error[RAG0418]"), "{failed:?}");
+    assert!(failed.stderr.contains("another durability"), "{failed:?}");
+    for line in ["go on with", "retry"] {
+        assert!(!failed.stderr.contains(line), "{failed:?}");
+    }
+    let told = desk.rag(&[&run[..], &unrecorded, &["--json"]].concat());
+    assert_eq!(told.code(), "RAG0418");
+    assert_eq!(told.json()["status"], "failed");
+    assert_eq!(told.interrupts().len(), 0);
     let listed = desk.rag(&["threads"]);
     assert!(!listed.stdout.contains("demo"), "{listed:?}");
     for command in ["resume", "chat"] {

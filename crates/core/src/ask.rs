@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    code::{Code, Coded},
     digest::Digest,
     ids::{AskId, CallId, FactKey, NodeName},
     tool::EffectClass,
@@ -153,6 +154,68 @@ impl Answer {
             ) => true,
             _ => false,
         }
+    }
+}
+
+/// A run that records nothing came to wait for a person: nobody could resume it with the
+/// answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("nobody can answer {}, since the run records nothing", told(ask, *others))]
+pub struct Unanswerable {
+    /// The first question.
+    pub ask: Box<Ask>,
+    /// How many others there are.
+    pub others: usize,
+}
+
+impl Unanswerable {
+    /// Of the questions that a run waits for; `None` without any.
+    pub fn of(asks: &[Ask]) -> Option<Self> {
+        let (first, others) = asks.split_first()?;
+        Some(Self {
+            ask: Box::new(first.clone()),
+            others: others.len(),
+        })
+    }
+}
+
+/// What is asked, inside a sentence.
+fn told(ask: &Ask, others: usize) -> String {
+    let asked = match &ask.subject {
+        Subject::Approval(call) => {
+            format!("whether call `{}` ({}) may run", call.call, call.tool)
+        }
+        Subject::InDoubt(call) => {
+            format!("whether call `{}` ({}) took effect", call.call, call.tool)
+        }
+        Subject::StepInDoubt(step) => format!("whether step `{}` took effect", step.step),
+        Subject::Interrupt { .. } => {
+            let words = ask.prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+            let words: String = words.chars().take(80).collect();
+            format!("`{words}`")
+        }
+    };
+    match others {
+        0 => asked,
+        1 => format!("{asked}, and 1 question more"),
+        more => format!("{asked}, and {more} questions more"),
+    }
+}
+
+impl Coded for Unanswerable {
+    fn code(&self) -> Code {
+        Code::Unanswerable
+    }
+
+    fn hint(&self) -> Option<String> {
+        let without = match &self.ask.subject {
+            Subject::Approval(_) => ", or let the tool run without approval",
+            Subject::Interrupt { .. } => "",
+            Subject::InDoubt(_) | Subject::StepInDoubt(_) => {
+                "; find out what became of it before you run this again"
+            }
+        };
+        Some(format!("use another durability than `none`{without}"))
     }
 }
 

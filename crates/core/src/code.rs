@@ -128,6 +128,7 @@ codes! {
     Import = "RAG0415", "The export cannot be imported";
     RunStands = "RAG0416", "The last run does not stand so that this can be done";
     NoRecordedPlan = "RAG0417", "No plan of the thread is recorded";
+    Unanswerable = "RAG0418", "The run waits for an answer and records nothing";
 
     ModelFailed = "RAG0501", "The model could not answer";
     ModelOutputTooLarge = "RAG0502", "The model's answer is over its limit";

@@ -27,7 +27,8 @@ use crate::{
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// Never: nothing of the run is recorded, however large it is, and it cannot be
-    /// resumed. Its thread is claimed all the same.
+    /// resumed. One that comes to wait for a person fails, as
+    /// [`Unanswerable`](crate::ask::Unanswerable). Its thread is claimed all the same.
     None,
     /// When the run ends or waits, and before an effect that must not happen
     /// twice. A crash in between loses what happened since.

@@ -8,11 +8,13 @@ mod superstep;
 use std::sync::Arc;
 
 use rustagents_core::{
+    ask::{Ask, Unanswerable},
     budget::Resource,
     code::Coded,
     ids::{NodeName, TaskId},
     journal::{JournalError, kind},
     message::Message,
+    recorder::Durability,
     scope::{Halt, Scope, Write},
 };
 
@@ -142,7 +144,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
                     return self.fail(&at, node, &error, frame).await;
                 }
                 Some(Stop::Asks(asks)) => {
-                    return self.close(&at, Outcome::Suspended(asks), frame).await;
+                    return self.close(&at, self.waits(asks), frame).await;
                 }
             }
         }
@@ -172,6 +174,20 @@ impl<'a, S: GraphState> Driver<'a, S> {
         }
         let budget = &self.scope.run().budget;
         budget.take(Resource::Steps).err().map(Outcome::Budget)
+    }
+
+    /// The wait for `asks`. A run that records nothing cannot wait: nobody could resume it.
+    fn waits(&self, asks: Vec<Ask>) -> Outcome {
+        let scope = self.scope;
+        let is_recorded = scope.run().durability != Durability::None;
+        // A graph inside hands its questions on.
+        match Unanswerable::of(&asks) {
+            Some(error) if scope.namespace().is_root() && !is_recorded => Outcome::Failed {
+                node: error.ask.node.clone(),
+                failure: NodeFailure::coded(&error),
+            },
+            _ => Outcome::Suspended(asks),
+        }
     }
 
     /// The task's id, as people are told: with the tasks around it.

@@ -284,15 +284,22 @@ impl NodeError {
     }
 }
 
-impl NodeError {
+impl NodeFailure {
     /// The failure that an error with a code is.
-    fn coded(error: &impl Coded) -> Self {
-        Self::Failed(NodeFailure {
+    pub(crate) fn coded(error: &impl Coded) -> Self {
+        Self {
             code: error.code(),
             message: error.to_string(),
             hint: error.hint(),
             class: error.class(),
-        })
+        }
+    }
+}
+
+impl NodeError {
+    /// The failure that an error with a code is.
+    fn coded(error: &impl Coded) -> Self {
+        Self::Failed(NodeFailure::coded(error))
     }
 }
 

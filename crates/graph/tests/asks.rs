@@ -16,7 +16,7 @@ use rustagents_testkit::{drive, hooked::HookedJournal, tool::World};
 use serde_json::json;
 
 use crate::{
-    bench::{Bench, asks},
+    bench::{Bench, asks, failure},
     steps::{noting, seen},
 };
 
@@ -59,6 +59,46 @@ async fn an_ask_waits_over_attempts_and_returns_the_answer() {
         .try_answer(&"ask:1.0/1".into(), json!("red"))
         .await
         .unwrap_err();
+    let end = bench.attempt(&graph).await.unwrap();
+    assert_eq!(end.state.value("answer"), Some(&json!("blue")));
+}
+
+#[tokio::test]
+async fn a_run_that_records_nothing_fails_where_it_would_wait() {
+    let mut bench = Bench::new();
+    bench.durability = Durability::None;
+    let child = || asking(|context| async move { context.ask("which\ncolour?").await });
+    let around = GraphBuilder::new("around")
+        .channel("answer", Reducer::Overwrite)
+        .subgraph("inside", child())
+        .start(["inside"])
+        .edge("inside", END)
+        .compile()
+        .unwrap();
+    for graph in [child(), around] {
+        let end = bench.attempt(&graph).await.unwrap();
+        assert_eq!(
+            failure(&end),
+            "ask RAG0418: nobody can answer `which colour?`, since the run records nothing"
+        );
+        let Outcome::Failed { failure, .. } = end.outcome else {
+            panic!("{end:?}");
+        };
+        assert_eq!(
+            failure.hint.as_deref(),
+            Some("use another durability than `none`")
+        );
+        assert!(bench.log().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_recorded_at_its_end_waits() {
+    let mut bench = Bench::new();
+    bench.durability = Durability::Exit;
+    let graph = asking(|context| async move { context.ask("?").await });
+    assert_eq!(asks(&bench.attempt(&graph).await.unwrap()).len(), 1);
+    bench.answer(&"ask:1.0/1".into(), json!("blue")).await;
     let end = bench.attempt(&graph).await.unwrap();
     assert_eq!(end.state.value("answer"), Some(&json!("blue")));
 }

@@ -324,6 +324,26 @@ async fn a_run_that_records_nothing_leaves_nothing() {
 }
 
 #[tokio::test]
+async fn a_run_that_records_nothing_fails_where_it_would_wait_for_a_person() {
+    let bench = Bench {
+        durability: Durability::None,
+        ..Bench::new()
+    };
+    let report = bench.start(DESK).await.unwrap();
+    assert_eq!((report.status, report.asks.len()), (Status::Failed, 0));
+    assert_eq!(report.error.unwrap().code, "RAG0418");
+    assert!(report.hint.unwrap().contains("without approval"));
+    assert_eq!(bench.records().await, 0);
+    assert_eq!(bench.world.changes().len(), 0);
+    // Nothing stands in the way of the next one.
+    let again = Bench {
+        durability: Durability::Exit,
+        ..Bench::on(bench.journal.clone())
+    };
+    assert_eq!(again.start(DESK).await.unwrap().asks.len(), 2);
+}
+
+#[tokio::test]
 async fn answers_are_durable_before_they_count() {
     let bench = Bench {
         durability: Durability::Exit,

@@ -607,18 +607,38 @@ async fn a_step_in_doubt_is_asked_about_and_settled_by_a_decision() {
 
 #[tokio::test]
 async fn durability_of_its_own_is_taken() {
-    for durability in [Durability::Async, Durability::Exit, Durability::None] {
-        let bench = Bench::new();
-        let watch = Watch {
-            durability,
-            ..Watch::default()
-        };
-        let runner = bench.runner().watched(watch);
+    for durability in [Durability::Async, Durability::Exit] {
+        let (bench, runner) = lasting(durability);
         let run = runner.run(&bench.desk(), "t", Desk::update()).await;
         assert_eq!(run.unwrap().asks().len(), 2, "{durability:?}");
-        let known = runner.state(&bench.desk(), "t").await.is_ok();
-        assert_eq!(known, durability != Durability::None);
+        // What is kept in memory waits as long as its process.
+        let (graph, both) = (bench.desk(), [(LEFT, "a"), (RIGHT, "b")]);
+        let run = runner.resume(&graph, "t", both).await.unwrap();
+        assert_eq!(run.state.notes, ["left: a", "right: b", "2 notes"]);
     }
+}
+
+#[tokio::test]
+async fn a_run_that_records_nothing_fails_instead_of_waiting_for_ever() {
+    let (bench, runner) = lasting(Durability::None);
+    let run = runner.run(&bench.desk(), "t", Desk::update()).await;
+    let Outcome::Failed { node, failure } = run.unwrap().outcome else {
+        panic!("it waits");
+    };
+    assert_eq!((node.as_str(), failure.code.as_str()), ("left", "RAG0418"));
+    assert!(failure.message.contains("and 1 question more"));
+    let unknown = runner.state(&bench.desk(), "t").await.unwrap_err();
+    assert_eq!(unknown.code().as_str(), "RAG0401");
+}
+
+fn lasting(durability: Durability) -> (Bench, GraphRunner) {
+    let bench = Bench::new();
+    let watch = Watch {
+        durability,
+        ..Watch::default()
+    };
+    let runner = bench.runner().watched(watch);
+    (bench, runner)
 }
 
 #[tokio::test]
