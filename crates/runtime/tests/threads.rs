@@ -2,6 +2,7 @@
 
 mod asked_anew;
 mod beside;
+mod beside_late;
 mod check;
 mod delete;
 mod fork;
