@@ -27,6 +27,7 @@ pub mod digest;
 pub mod encode;
 pub mod event;
 pub mod event_journal;
+mod fence;
 pub mod ids;
 pub mod journal;
 pub mod log;

@@ -19,7 +19,6 @@ use serde::Serialize;
 use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
-pub use crate::reading::Moment;
 use crate::{
     budget::{Budget, BudgetExceeded},
     clock::Clock,
@@ -27,6 +26,7 @@ use crate::{
     digest::Digest,
     encode,
     event::{Event, Events, Interest},
+    fence::Fence,
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
     journal::{
         Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, Place, Record,
@@ -40,6 +40,7 @@ use crate::{
     store::GivenStore,
     tool::EffectClass,
 };
+pub use crate::{fence::InFlight, reading::Moment};
 
 /// What the whole run shares.
 pub struct RunShared {
@@ -91,6 +92,7 @@ impl fmt::Debug for RunShared {
 struct Shared {
     run: RunShared,
     recorder: Recorder,
+    fence: Fence,
     calls: AtomicU64,
     messages: AtomicU64,
     /// Messages that this attempt wrote.
@@ -156,10 +158,12 @@ impl Facts {
     /// Whatever the journal says; it refuses a commit.
     pub async fn append(&self, write: Write) -> Result<(), JournalError> {
         let batch = self.batch(write, Vec::new())?;
-        if self.shared.recorder.is_immediate() {
-            return self.shared.run.journal.append(batch).await.map(drop);
-        }
-        self.shared.recorder.append(batch, None).await
+        let written = if self.shared.recorder.is_immediate() {
+            self.shared.run.journal.append(batch).await.map(drop)
+        } else {
+            self.shared.recorder.append(batch, None).await
+        };
+        written.inspect_err(|error| self.shared.fence.heed(error))
     }
 
     fn log(&self) -> &ThreadLog {
@@ -210,6 +214,7 @@ impl Scope {
     pub fn root(run: RunShared) -> Self {
         let shared = Shared {
             recorder: Recorder::new(Arc::clone(&run.journal), run.durability),
+            fence: Fence::default(),
             calls: run.log.last_call().into(),
             messages: run.log.last_message().into(),
             fresh: Mutex::default(),
@@ -395,13 +400,17 @@ impl Scope {
             let Some((batch, checkpoint)) = made? else {
                 return Ok(());
             };
-            let recorder = &self.facts.shared.recorder;
+            let Shared {
+                recorder, fence, ..
+            } = &*self.facts.shared;
             if !recorder.is_immediate() {
-                return recorder.append(batch, checkpoint).await;
+                let queued = recorder.append(batch, checkpoint).await;
+                return queued.inspect_err(|error| fence.heed(error));
             }
             let mut entries = batch.entries.iter();
             let last_commit = entries.rposition(|entry| entry.place == Place::Commit);
-            let seqs = self.run().journal.append(batch).await?;
+            let written = self.run().journal.append(batch).await;
+            let seqs = written.inspect_err(|error| fence.heed(error))?;
             if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
                 *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
             }
@@ -468,7 +477,22 @@ impl Scope {
         }
         self.flush().await?;
         let batch = self.facts.batch(write, Vec::new())?;
-        self.run().journal.append(batch).await.map(drop)
+        let written = self.run().journal.append(batch).await;
+        let heard = written.inspect_err(|error| self.facts.shared.fence.heed(error));
+        heard.map(drop)
+    }
+
+    /// Notes that an effect is in flight whose intent is recorded, until its end is:
+    /// [`append_late`](Self::append_late) tells it where the thread is lost meanwhile.
+    pub fn in_flight(&self) -> InFlight<'_> {
+        self.facts.shared.fence.in_flight()
+    }
+
+    /// Waits until another driver took the thread over, as the journal told this one, and
+    /// no effect is in flight of which it can still tell the end. What else is at work is
+    /// for nothing then. One waits at a time, for the whole run.
+    pub async fn lost(&self) -> JournalError {
+        self.facts.shared.fence.lost().await
     }
 
     /// Waits until everything that the run wrote is durable.
@@ -479,7 +503,11 @@ impl Scope {
     /// # Errors
     /// Why it cannot be; [`JournalError::Behind`] says what is durable.
     pub async fn flush(&self) -> Result<(), JournalError> {
-        self.facts.shared.recorder.flush().await
+        let Shared {
+            recorder, fence, ..
+        } = &*self.facts.shared;
+        let flushed = recorder.flush().await;
+        flushed.inspect_err(|error| fence.heed(error))
     }
 
     /// Does `work`, and meanwhile sees to it that what the run wrote goes on its way.

@@ -413,6 +413,7 @@ impl TaskContext {
             // No other run may come to the same key after a crash.
             self.flush().await?;
         }
+        let _in_flight = intent.map(|_| self.scope().in_flight());
         let nothing = Arc::new(AtomicBool::new(false));
         let context = StepContext {
             idempotency_key: self.idempotency_key(step).into(),

@@ -270,6 +270,7 @@ impl Driver<'_> {
             // Its key is made of the call's id: after a crash no other call may have it.
             self.scope.flush().await?;
         }
+        let _in_flight = start.intent.map(|_| self.scope.in_flight());
         let open = OpenCall::dispatch(self.scope, step, call.id(), &call.spec().name);
         let Some(offered) = self.agent.tools.get(&call.spec().name) else {
             return Ok((open, Ended::Unknown));
@@ -325,6 +326,7 @@ impl Driver<'_> {
         ended: &Ended,
         write: Write,
     ) -> Result<(), JournalError> {
+        let _in_flight = start.intent.map(|_| self.scope.in_flight());
         let mut written = self.scope.append(write).await;
         if written.is_ok() && start.intent.is_some() {
             // What was lost of it would be in doubt.

@@ -8,7 +8,8 @@ use futures::{
     stream::FuturesUnordered,
 };
 use rustagents_core::{
-    journal::{Select, Seq, kind},
+    BoxFuture,
+    journal::{JournalError, Select, Seq, kind},
     recorder::Durability,
     scope::{Halt, RunShared, Scope},
 };
@@ -20,24 +21,50 @@ use super::{LOOK, root};
 /// otherwise.
 const PAUSE: Duration = Duration::from_millis(250);
 
+/// Why a run is stopped from outside.
+enum Told {
+    /// Somebody asks for its end.
+    Cancel,
+    /// Somebody else drives its thread.
+    Lost(JournalError),
+}
+
 /// Does the `work` of a run, and cancels the run once somebody asks for that in a
 /// record after the place `since`. Says whether somebody did.
 ///
-/// The watcher wakes by itself, and is not polled when the work is.
+/// The rest of the work is cancelled, too, once another driver took the thread over and
+/// what can still be told to it is told: nothing that comes of it could be recorded.
+///
+/// The watchers wake by themselves, and are not polled when the work is.
 pub(crate) async fn heeding<T>(
     scope: &Scope,
     since: Seq,
-    work: impl Future<Output = T>,
-) -> (T, bool) {
+    work: impl Future<Output = Result<T, Halt>>,
+) -> (Result<T, Halt>, bool) {
     let run = scope.run();
     let mut work = pin!(work);
     // Of a run that records nothing, nobody knows enough to ask.
     if run.durability == Durability::None {
         return (work.await, false);
     }
-    let mut watcher = FuturesUnordered::from_iter([asked(run, since)]);
-    match select(work.as_mut(), watcher.next()).await {
+    let asked = async {
+        asked(run, since).await;
+        Told::Cancel
+    };
+    let lost = async { Told::Lost(scope.lost().await) };
+    let watchers: [BoxFuture<'_, Told>; 2] = [Box::pin(asked), Box::pin(lost)];
+    let mut watchers = FuturesUnordered::from_iter(watchers);
+    match select(work.as_mut(), watchers.next()).await {
         Either::Left((done, _)) => (done, false),
+        Either::Right((Some(Told::Lost(error)), _)) => {
+            run.cancel.cancel();
+            // Which of its tasks was told first says nothing.
+            let end = match work.await {
+                Err(Halt::Cancelled | Halt::Drained) => Err(Halt::Journal(error)),
+                end => end,
+            };
+            (end, false)
+        }
         Either::Right(_) => {
             run.cancel.cancel();
             (work.await, true)

@@ -30,11 +30,12 @@ use tokio::sync::Mutex;
 use super::name;
 use crate::bench::Bench;
 
-const TWO: &str = r#"graph two {
+const THREE: &str = r#"graph three {
   channel messages messages
-  start quick, slow
+  start quick, slow, stuck
   node quick { kind agent  model "quick"  prompt "Quick."  tools ["quick"]  next END }
   node slow { kind agent  model "slow"  prompt "Slow."  tools ["slow"]  next END }
+  node stuck { kind agent  model "stuck"  prompt "Stuck."  next END }
 }"#;
 
 fn sqlite(folder: &Path) -> Arc<dyn Journal> {
@@ -53,7 +54,8 @@ async fn until_there(journal: &dyn Journal, key: &str) {
 }
 
 /// Two clerks beside each other. While both are at work, another driver takes the thread
-/// over; the slow one ends after the quick one was told.
+/// over; the slow one ends after the quick one was told. The model of a third never says
+/// anything.
 fn program(bench: &Bench, other: &Arc<dyn Journal>, taken: &Arc<Mutex<Option<Claim>>>) -> Program {
     let mut capabilities = Capabilities::default();
     for tool in ["quick", "slow"] {
@@ -61,6 +63,7 @@ fn program(bench: &Bench, other: &Arc<dyn Journal>, taken: &Arc<Mutex<Option<Cla
         let model = FakeModel::new([calls, Reply::Text("over")]);
         capabilities.model(tool, Arc::new(model));
     }
+    capabilities.model("stuck", Arc::new(FakeModel::new([Reply::Hang])));
     let allowed =
         |tool: FakeTool| Arc::new(tool.declare(|spec| spec.approval = Some(Approval::Allow)));
     let (world, journal, held) = (bench.world.clone(), Arc::clone(other), Arc::clone(taken));
@@ -92,7 +95,7 @@ fn program(bench: &Bench, other: &Arc<dyn Journal>, taken: &Arc<Mutex<Option<Cla
         }
     });
     capabilities.tool(allowed(slow));
-    let compiled = compile(TWO, &capabilities.snapshot().unwrap());
+    let compiled = compile(THREE, &capabilities.snapshot().unwrap());
     let blueprint = compiled.blueprint.ok_or(compiled.diagnostics).unwrap();
     Program::lower(&blueprint, &capabilities).unwrap()
 }
@@ -109,7 +112,8 @@ async fn an_effect_in_flight_beside_the_one_that_is_told_ends_and_is_recorded() 
         let program = program(&bench, &other, &taken);
         let runtime = bench.live();
         let run = runtime.start(&program, bench.request(), bench.watch());
-        let error = run.await.unwrap_err();
+        let ended = tokio::time::timeout(Duration::from_mins(1), run).await;
+        let error = ended.expect("nobody waits for the stuck one").unwrap_err();
         assert_eq!(error.code().as_str(), "RAG0306", "{error}");
         assert_eq!(bench.world.changes(), ["quick", "slow"], "{durability:?}");
         for call in ["c-1", "c-2"] {
@@ -160,8 +164,8 @@ fn slow(
     }
 }
 
-fn wrote(value: u32) -> Result<NodeOutput, NodeError> {
-    Ok(NodeOutput::new().write("sum", Update::Value(value.into())))
+fn wrote(value: u32) -> NodeOutput {
+    NodeOutput::new().write("sum", Update::Value(value.into()))
 }
 
 /// The two steps in one node, in two, and in one inside another graph.
@@ -173,7 +177,7 @@ fn stepping(other: &Arc<dyn Journal>, taken: &Arc<Mutex<Option<Claim>>>) -> [Ste
             let second = slow(&context, &other, begun[0]);
             async move {
                 let (first, second) = futures::try_join!(first, second)?;
-                wrote(first + second)
+                Ok(wrote(first + second))
             }
         };
         let builder = GraphBuilder::new("g").channel("sum", Reducer::Counter);
@@ -191,11 +195,11 @@ fn stepping(other: &Arc<dyn Journal>, taken: &Arc<Mutex<Option<Claim>>>) -> [Ste
         .channel("sum", Reducer::Counter)
         .function("a", move |_, context: TaskContext| {
             let step = taking_over(&context, &first, in_two, &held);
-            async move { wrote(step.await?) }
+            async move { Ok(wrote(step.await?)) }
         })
         .function("b", move |_, context: TaskContext| {
             let step = slow(&context, &second, in_two[0]);
-            async move { wrote(step.await?) }
+            async move { Ok(wrote(step.await?)) }
         });
     let beside = beside.start(["a", "b"]).join(["a", "b"], END);
     [
