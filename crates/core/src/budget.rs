@@ -19,7 +19,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
-    /// Supersteps of the root graph, per run.
+    /// Supersteps, with those of graphs inside, per run.
     pub steps: u64,
     /// Model calls; each try counts.
     pub model_calls: u64,
@@ -128,6 +128,21 @@ impl Budget {
         }))
     }
 
+    /// Begins a superstep: of the run's graph, or of one inside it.
+    ///
+    /// # Errors
+    /// [`BudgetExceeded`] when none is left.
+    pub fn begin_step(&self) -> Result<StepBegun<'_>, BudgetExceeded> {
+        self.take(Resource::Steps)?;
+        Ok(StepBegun(self))
+    }
+
+    /// Goes on with a superstep that an earlier attempt began, whatever is left.
+    pub fn continue_step(&self) -> StepBegun<'_> {
+        self.0.steps.fetch_add(1, Ordering::Relaxed);
+        StepBegun(self)
+    }
+
     /// Takes one of `resource`.
     ///
     /// # Errors
@@ -185,5 +200,24 @@ impl Budget {
             driven_ms: self.0.driven_before_ms,
             usage: *self.usage(),
         }
+    }
+}
+
+/// A superstep that was begun. It counts while it is at work, and for good once it is
+/// [recorded](Self::recorded): so the count is that of the records.
+#[derive(Debug)]
+#[must_use = "a superstep that is dropped does not count"]
+pub struct StepBegun<'b>(&'b Budget);
+
+impl StepBegun<'_> {
+    /// The step is done, and on record.
+    pub fn recorded(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for StepBegun<'_> {
+    fn drop(&mut self) {
+        self.0.0.steps.fetch_sub(1, Ordering::Relaxed);
     }
 }

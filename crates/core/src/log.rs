@@ -222,6 +222,20 @@ impl ThreadLog {
         names.filter(|name| !name.is_empty() && !name.contains('/'))
     }
 
+    /// Whether `namespace`, or a chain inside it, has a commit, or a fact is about
+    /// something there: the keys of such facts have the namespace behind their kind.
+    pub fn knows_of(&self, branch: &Branch, namespace: &Namespace) -> bool {
+        let is_there = |name: &str| {
+            let inside = name.strip_prefix(namespace.as_str());
+            inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut chains = self.chains.get(branch).into_iter().flatten();
+        let mut facts = self.facts.get(branch).into_iter().flatten();
+        let about = |key: &str| key.split_once('/').is_some_and(|(_, name)| is_there(name));
+        chains.any(|(chain, _)| is_there(chain.as_str()))
+            || facts.any(|(key, _)| about(key.as_str()))
+    }
+
     /// The commits of a chain, in order.
     pub fn commits<'a>(
         &'a self,

@@ -324,6 +324,12 @@ impl Scope {
         self.log().fact(&self.run().branch, key)
     }
 
+    /// Whether something is recorded of `namespace` or inside it, from before the
+    /// attempt.
+    pub fn knows_of(&self, namespace: &Namespace) -> bool {
+        self.log().knows_of(&self.run().branch, namespace)
+    }
+
     /// The next call's id.
     pub fn mint_call(&self) -> CallId {
         CallId::numbered(self.facts.shared.calls.fetch_add(1, Ordering::Relaxed) + 1)

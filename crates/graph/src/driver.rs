@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustagents_core::{
     ask::{Ask, Unanswerable},
-    budget::Resource,
+    budget::StepBegun,
     code::Coded,
     ids::{NodeName, TaskId},
     journal::{JournalError, kind},
@@ -116,64 +116,77 @@ impl<'a, S: GraphState> Driver<'a, S> {
         if at.pending.next.is_empty() {
             return self.close(&at, Outcome::Completed, frame).await;
         }
-        // A step that an earlier attempt began is finished, whatever the limits are
-        // now. It counts all the same, since what is not over is on no record.
-        let mut begun = self.has_begun();
+        let mut is_first = true;
         while !at.pending.next.is_empty() {
             self.scope.boundary()?;
-            let limit = self.limit(&at);
-            if !std::mem::take(&mut begun)
-                && let Some(outcome) = limit
-            {
-                return self.close(&at, outcome, frame).await;
-            }
+            let begun = match self.begin_step(&at, std::mem::take(&mut is_first)) {
+                Ok(begun) => begun,
+                Err(outcome) => return self.close(&at, outcome, frame).await,
+            };
             let mut step = Superstep::new();
             self.run_tasks(&mut step, &at).await;
-            match step.stop() {
-                None => match self.advance(&mut at, step, frame).await? {
-                    Advanced::On => {}
-                    Advanced::Refused(node, error) => {
-                        return self.fail(&at, node, &error, frame).await;
-                    }
-                },
-                Some(Stop::Halt(Halt::Budget(exceeded))) => {
-                    return self.close(&at, Outcome::Budget(exceeded), frame).await;
-                }
-                Some(Stop::Halt(halt)) => return Err(halt),
-                Some(Stop::Failed(node, error)) => {
+            if let Some(stop) = step.stop() {
+                drop(begun);
+                return self.stop(&at, stop, frame).await;
+            }
+            match self.advance(&mut at, step, frame).await? {
+                Advanced::On => begun.recorded(),
+                Advanced::Refused(node, error) => {
+                    drop(begun);
                     return self.fail(&at, node, &error, frame).await;
-                }
-                Some(Stop::Asks(asks)) => {
-                    return self.close(&at, self.waits(asks), frame).await;
                 }
             }
         }
         Ok(end(&at, Outcome::Completed))
     }
 
-    /// Whether an earlier attempt may have begun the first step of this one. A graph
-    /// inside another that ended at its limit began none, and the retry of its run
-    /// does not say so: whoever retries has looked at the limits of the root alone.
-    fn has_begun(&self) -> bool {
-        let run = self.scope.run();
-        let retries = run.retried == run.attempt;
-        run.attempt > 1 && (self.scope.namespace().is_root() || !retries)
+    /// Begins a step, in the budget of the run. One that an earlier attempt began is
+    /// finished, whatever the limits are now.
+    fn begin_step(&self, at: &Position<S>, is_first: bool) -> Result<StepBegun<'_>, Outcome> {
+        let budget = &self.scope.run().budget;
+        let begun = match self.limit(at) {
+            None => budget.begin_step().map_err(Outcome::Budget),
+            Some(outcome) => Err(outcome),
+        };
+        match begun {
+            Err(_) if is_first && self.has_begun(at) => Ok(budget.continue_step()),
+            begun => begun,
+        }
     }
 
-    /// Why no step more may be taken. Only the root graph's steps are of the budget.
+    /// Whether an earlier attempt left something of the step that is next. A graph that
+    /// ended at its limit began no further one, and nor did one whose process died
+    /// before it could say so.
+    fn has_begun(&self, at: &Position<S>) -> bool {
+        let namespace = self.scope.namespace();
+        let mut tasks = at.tasks().iter();
+        tasks.any(|task| self.scope.knows_of(&namespace.child(&task.task)))
+    }
+
+    /// Why no step more may be taken, whatever the budget has.
     fn limit(&self, at: &Position<S>) -> Option<Outcome> {
         let limit = self.graph.recursion_limit;
         if at.step >= limit {
             return Some(Outcome::RecursionLimit { limit });
         }
-        if let Err(exceeded) = self.scope.time_left() {
-            return Some(Outcome::Budget(exceeded));
+        self.scope.time_left().err().map(Outcome::Budget)
+    }
+
+    /// Ends a step that is not taken.
+    async fn stop(
+        &self,
+        at: &Position<S>,
+        stop: Stop,
+        frame: &dyn Frame<S>,
+    ) -> Result<GraphEnd<S>, Halt> {
+        match stop {
+            Stop::Halt(Halt::Budget(exceeded)) => {
+                self.close(at, Outcome::Budget(exceeded), frame).await
+            }
+            Stop::Halt(halt) => Err(halt),
+            Stop::Failed(node, error) => self.fail(at, node, &error, frame).await,
+            Stop::Asks(asks) => self.close(at, self.waits(asks), frame).await,
         }
-        if !self.scope.namespace().is_root() {
-            return None;
-        }
-        let budget = &self.scope.run().budget;
-        budget.take(Resource::Steps).err().map(Outcome::Budget)
     }
 
     /// The wait for `asks`. A run that records nothing cannot wait: nobody could resume it.

@@ -41,10 +41,6 @@ pub(crate) fn spent(log: &ThreadLog, run: &RunId) -> Result<Spent, JournalError>
 fn count(spent: &mut Spent, record: &Record) -> Result<(), JournalError> {
     let key = record.key().map_or("", |key| key.as_str());
     if record.is(kind::CHECKPOINT) {
-        // Those of a graph inside the graph are no steps of the run.
-        if !record.chain.namespace.is_root() {
-            return Ok(());
-        }
         let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
         spent.steps += u64::from(checkpoint.source == Source::Step);
     } else if record.is(kind::INTENT) {

@@ -133,7 +133,7 @@ pub struct RunClosed {
     /// What to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// How many supersteps it took.
+    /// How many supersteps it took, with those of graphs inside.
     pub steps: u64,
     /// What its model calls consumed.
     pub usage: Usage,

@@ -75,7 +75,7 @@ pub struct Report {
     pub error: Option<RecordedError>,
     /// What to do about it.
     pub hint: Option<String>,
-    /// How many supersteps it took.
+    /// How many supersteps it took, with those of graphs inside.
     pub steps: u64,
     /// What it consumed.
     pub spent: Spent,
@@ -234,7 +234,7 @@ impl RunClosed {
             output,
             error,
             hint: hint(&end.outcome),
-            steps: end.steps,
+            steps: spent.steps,
             usage: spent.usage,
             model_calls: spent.model_calls,
             tool_calls: spent.tool_calls,

@@ -7,6 +7,7 @@ mod force;
 mod forks;
 mod inside;
 mod kept;
+mod limits;
 mod migrations;
 mod unfit;
 mod watched;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustagents_core::{
-    budget::{Budget, Limits, Resource},
+    budget::{Budget, Limits},
     ids::ThreadId,
     scope::Halt,
 };
@@ -93,7 +93,7 @@ pub(crate) fn refuse_limits(
     }
     let budget = Budget::resumed(limits, ledger::spent(view.log(), &view.run)?);
     let time = budget.time_left(Duration::ZERO).map(drop);
-    let step = || budget.take(Resource::Steps);
+    let step = || budget.begin_step().map(drop);
     Ok(time.and_then(|()| step()).map_err(Halt::Budget)?)
 }
 

@@ -87,44 +87,6 @@ async fn limits_of_a_retry_hold_even_where_they_are_those_of_the_beginning() {
 }
 
 #[tokio::test]
-async fn steps_of_a_graph_inside_do_not_count_towards_the_budget_after_a_resume() {
-    let bench = Bench::new();
-    let child = GraphBuilder::<Desk>::typed("child")
-        .function("a", |_, _| async { note("a") })
-        .function("b", |_, _| async { note("b") })
-        .function("c", |_, context: TaskContext| async move {
-            context.ask("?").await?;
-            note("c")
-        })
-        .start(["a"])
-        .edge("a", "b")
-        .edge("b", "c")
-        .finish("c")
-        .compile()
-        .unwrap();
-    let graph = GraphBuilder::<Desk>::typed("g")
-        .subgraph("child", child)
-        .function("last", |_, _| async { note("last") })
-        .start(["child"])
-        .edge("child", "last")
-        .finish("last")
-        .compile()
-        .unwrap();
-    let runner = bench.runner().limited(steps(2));
-    let run = runner.run(&graph, "t", Desk::update()).await.unwrap();
-    let answer = [(run.asks()[0].id.clone(), true)];
-    let run = runner.resume(&graph, "t", answer).await.unwrap();
-    assert_eq!(
-        run.state.notes,
-        ["a", "b", "c", "last"],
-        "{:?}",
-        run.outcome
-    );
-    assert_eq!(run.steps, 2);
-    bench.is_whole().await;
-}
-
-#[tokio::test]
 async fn time_that_is_used_up_refuses_a_retry_and_more_of_it_goes_on() {
     let bench = Bench::new();
     let clock = bench.clock.clone();

@@ -1,6 +1,7 @@
 //! Kept children inside kept children.
 
 use super::*;
+use rustagents_core::budget::Limits;
 
 /// A graph around the child, with a memory of its own.
 fn middle(kind: Kind, spec: NodeSpec) -> Graph {
@@ -37,8 +38,12 @@ async fn a_child_of_a_kept_child_is_kept_with_it() {
     for kind in KINDS {
         let bench = Bench::new();
         let graph = nested(kind, keep(), keep());
+        let limits = Limits {
+            steps: 200,
+            ..Limits::default()
+        };
         for (topic, times) in [("a", 2), ("b", 1), ("c", 20)] {
-            said(&bench.runner(), &graph, topic, times).await;
+            said(&bench.runner().limited(limits), &graph, topic, times).await;
         }
         let runner = bench.runner();
         for moment in runner.history("t", 1_000).await.unwrap() {
