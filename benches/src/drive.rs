@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use rustagents_core::{
     CancellationToken,
-    budget::{Budget, Limits, Spent},
+    budget::{Bounds, Budget, Limits, Spent},
     event::Events,
     ids::{Branch, RunId, ThreadId},
     journal::{Claim, Journal, Owner},
@@ -90,6 +90,7 @@ pub(crate) async fn scope(
         input: None,
         log: ThreadLog::default(),
         budget: Budget::resumed(limits, Spent::default()),
+        bounds: Bounds::default(),
         events,
         clock: Arc::new(SystemClock::new()),
         durability,

@@ -40,6 +40,82 @@ impl Default for Limits {
     }
 }
 
+/// How large the graphs of a run may grow, whatever is left of its budget. Beyond it, a
+/// task or a step fails, with a code. It is no part of what is recorded: each attempt
+/// has that of who drives it.
+///
+/// ```
+/// use rustagents_core::budget::Bounds;
+///
+/// let bounds = Bounds::default().max_depth(12);
+/// assert_eq!((bounds.depth(), bounds.tasks(), bounds.steps()), (12, 10_000, 10_000));
+/// assert_eq!(Bounds::default().max_depth(1_000).depth(), Bounds::MOST.depth());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    depth: usize,
+    tasks: usize,
+    steps: u32,
+}
+
+impl Bounds {
+    /// The largest that there are.
+    pub const MOST: Self = Self {
+        depth: 16,
+        tasks: 100_000,
+        steps: 100_000,
+    };
+
+    /// The same, with graphs at most `graphs` deep in each other: 8 unless set, and
+    /// at most 16.
+    #[must_use]
+    pub fn max_depth(self, graphs: usize) -> Self {
+        let depth = graphs.min(Self::MOST.depth);
+        Self { depth, ..self }
+    }
+
+    /// The same, with at most `tasks` in a superstep, those of deferred nodes among
+    /// them: 10,000 unless set, and at most 100,000.
+    #[must_use]
+    pub fn max_tasks(self, tasks: usize) -> Self {
+        let tasks = tasks.min(Self::MOST.tasks);
+        Self { tasks, ..self }
+    }
+
+    /// The same, with at most `steps` of one task in an attempt, found ones and what
+    /// it spawned among them: 10,000 unless set, and at most 100,000.
+    #[must_use]
+    pub fn max_task_steps(self, steps: u32) -> Self {
+        let steps = steps.min(Self::MOST.steps);
+        Self { steps, ..self }
+    }
+
+    /// How deep graphs may lie in each other.
+    pub const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// How many tasks a superstep may have.
+    pub const fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// How many steps a task may make in an attempt.
+    pub const fn steps(&self) -> u32 {
+        self.steps
+    }
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            depth: 8,
+            tasks: 10_000,
+            steps: 10_000,
+        }
+    }
+}
+
 /// What can run out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -20,7 +20,7 @@ use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::{Budget, BudgetExceeded},
+    budget::{Bounds, Budget, BudgetExceeded},
     clock::Clock,
     code::{Class, Code, Coded},
     digest::Digest,
@@ -65,6 +65,8 @@ pub struct RunShared {
     pub log: ThreadLog,
     /// What may be consumed.
     pub budget: Budget,
+    /// How large its graphs may grow.
+    pub bounds: Bounds,
     /// Who watches.
     pub events: Events,
     /// The application store that tools and nodes may use.

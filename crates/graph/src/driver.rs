@@ -23,7 +23,7 @@ use crate::{
     kept::Memory,
     node::{NodeError, NodeFailure},
     record::{Pending, Source, Task, TaskWrite},
-    schedule::ScheduleError,
+    schedule::{Planned, ScheduleError},
     state::{ChannelName, Delta, GraphState, Writes},
     way_out::WayOut,
 };
@@ -82,7 +82,8 @@ impl<'a, S: GraphState> Driver<'a, S> {
             taken: Vec::new(),
         };
         self.moved(&mut opened, moving, &mut opening, |state, _, number| {
-            self.graph.first(state, number, argument)
+            let planned = self.planned(number);
+            self.graph.first(state, planned, argument)
         })?;
         // Whoever opens the run says so first, and of this checkpoint then.
         self.scope.append(opening).await.map_err(Halt::from)?;
@@ -201,6 +202,12 @@ impl<'a, S: GraphState> Driver<'a, S> {
             },
             _ => Outcome::Suspended(asks),
         }
+    }
+
+    /// The plan of checkpoint `checkpoint`, before it has tasks.
+    pub(crate) fn planned(&self, checkpoint: u64) -> Planned {
+        let most = self.scope.run().bounds.tasks();
+        Planned { checkpoint, most }
     }
 
     /// The task's id, as people are told: with the tasks around it.

@@ -172,7 +172,8 @@ impl<S: GraphState> Driver<'_, S> {
             kept.deferred.retain(|pending| pending.node != node.name);
             let writes = accepted.iter().flatten();
             let done = writes.map(|write| (node, write));
-            self.graph.follow(state, done, kept, number)
+            let planned = self.planned(number);
+            self.graph.follow(state, done, kept, planned)
         })
     }
 

@@ -52,10 +52,6 @@ use self::{
 };
 use crate::node::{NodeError, TaskContext};
 
-/// The most steps of one task in one attempt, found ones and what it spawned
-/// included.
-pub const MAX_STEPS: u32 = 10_000;
-
 /// The most bytes of a step's name, and of its key.
 pub const MAX_NAME_BYTES: usize = 200;
 

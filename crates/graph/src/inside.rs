@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rustagents_core::{
     ask::Ask,
+    budget::Bounds,
     ids::{Namespace, NodeName, TaskId},
     journal::{JournalError, kind},
     scope::{Halt, Scope},
@@ -15,7 +16,6 @@ use crate::{
     kept::Around,
     record::{Checkpoint, Task},
     state::{ChannelSpec, Delta, GraphState, Reducer, State},
-    subgraph::MAX_DEPTH,
 };
 
 /// The most graphs inside a graph that are looked at in one go.
@@ -116,7 +116,8 @@ impl Children {
         scope: &Scope,
         begin: impl FnOnce() -> Result<Position<S>, Halt>,
     ) -> Result<(), Halt> {
-        if scope.namespace().depth() > MAX_DEPTH || !is_whole(scope)? || !self.has_room() {
+        if scope.namespace().depth() > Bounds::MOST.depth() || !is_whole(scope)? || !self.has_room()
+        {
             return Ok(());
         }
         let at = begin()?;

@@ -20,7 +20,8 @@ use crate::{
     state::{ChannelName, Delta, Gathered, GraphState, ReduceError, TaskWrites, Writes},
 };
 
-pub use error::{MAX_FAN_OUT, ScheduleError};
+pub use error::ScheduleError;
+pub(crate) use error::way_beyond;
 
 /// A task's write, as it is recorded, with the messages that are in it.
 pub(crate) type Accepted = (TaskWrite, Vec<Arc<Message>>);
@@ -103,9 +104,9 @@ impl<S: GraphState> Compiled<S> {
         state: &S,
         done: impl Iterator<Item = (&'n CompiledNode<S>, &'n TaskWrite)> + Clone,
         before: Pending,
-        checkpoint: u64,
+        planned: Planned,
     ) -> Result<Pending, ScheduleError> {
-        let mut plan = Plan::new(self, before, checkpoint);
+        let mut plan = Plan::new(self, before, planned);
         for (_, write) in done.clone() {
             plan.send(write.goto.as_deref().unwrap_or_default());
         }
@@ -138,10 +139,10 @@ impl<S: GraphState> Compiled<S> {
     pub(crate) fn first(
         &self,
         state: &S,
-        checkpoint: u64,
+        planned: Planned,
         argument: Option<&Value>,
     ) -> Result<Pending, ScheduleError> {
-        let mut plan = Plan::new(self, Pending::default(), checkpoint);
+        let mut plan = Plan::new(self, Pending::default(), planned);
         plan.activate(&self.start);
         if let Some(branch) = &self.entry {
             plan.activate(branch.take(&NodeName::from(crate::START), state)?);
@@ -310,6 +311,13 @@ fn conflict(tasks: &[Task], channel: &str, error: ReduceError) -> ScheduleError 
     }
 }
 
+/// For which checkpoint tasks are planned, and how many there may be.
+#[derive(Clone, Copy)]
+pub(crate) struct Planned {
+    pub(crate) checkpoint: u64,
+    pub(crate) most: usize,
+}
+
 /// What comes next, while it is put together.
 struct Plan<'a, S: GraphState> {
     graph: &'a Compiled<S>,
@@ -321,10 +329,13 @@ struct Plan<'a, S: GraphState> {
     numbered: usize,
     /// How many of the next tasks were there before.
     kept: usize,
+    /// How many tasks there may be.
+    most: usize,
 }
 
 impl<'a, S: GraphState> Plan<'a, S> {
-    fn new(graph: &'a Compiled<S>, before: Pending, checkpoint: u64) -> Self {
+    fn new(graph: &'a Compiled<S>, before: Pending, planned: Planned) -> Self {
+        let Planned { checkpoint, most } = planned;
         Self {
             graph,
             checkpoint,
@@ -335,6 +346,7 @@ impl<'a, S: GraphState> Plan<'a, S> {
             },
             seen: Seen::default(),
             numbered: 0,
+            most,
         }
     }
 
@@ -439,8 +451,9 @@ impl<'a, S: GraphState> Plan<'a, S> {
             self.pending.next = std::mem::take(&mut self.pending.deferred);
         }
         let tasks = self.pending.next.len() + self.pending.deferred.len();
-        if tasks > MAX_FAN_OUT {
-            return Err(ScheduleError::FanOut { tasks });
+        let limit = self.most;
+        if tasks > limit {
+            return Err(ScheduleError::FanOut { tasks, limit });
         }
         self.graph.check_calls(&self.pending)?;
         Ok(self.pending)

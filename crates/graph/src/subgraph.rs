@@ -12,6 +12,7 @@ use std::{
 use rustagents_core::{
     BoxFuture,
     ask::Ask,
+    budget::Bounds,
     code::{Class, Code, Coded},
     ids::Namespace,
     scope::{Halt, Scope},
@@ -25,13 +26,11 @@ use crate::{
     inside::{Children, KeptState},
     kept::{Around, CallBefore},
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
+    schedule::way_beyond,
     state::{ChannelName, ChannelSpec, GraphState, Written},
     topology::GraphTopology,
     way_out::WayOut,
 };
-
-/// How deep graphs may lie in each other.
-pub const MAX_DEPTH: usize = 8;
 
 /// A child on the state of the graph around it.
 ///
@@ -268,8 +267,9 @@ async fn drive_from<C: GraphState>(
     (input, argument): Begin<'_, C::Update>,
     out: Option<Arc<WayOut>>,
 ) -> Result<Driven<C>, NodeError> {
-    if scope.namespace().depth() > MAX_DEPTH {
-        return Err(too_deep());
+    let most = scope.run().bounds.depth();
+    if scope.namespace().depth() > most {
+        return Err(too_deep(most));
     }
     graph.check_fits(&at.pending)?;
     let at = graph.inside(at)?;
@@ -317,12 +317,16 @@ pub(crate) fn no_way_out(graph: &str) -> NodeError {
     })
 }
 
-fn too_deep() -> NodeError {
+fn too_deep(most: usize) -> NodeError {
     NodeError::Failed(NodeFailure {
         code: Code::RecursionLimit,
         class: Class::Caller,
-        message: format!("graphs lie in each other more than {MAX_DEPTH} deep"),
-        hint: Some("let the graphs run one after the other".into()),
+        message: format!("graphs lie in each other more than {most} deep"),
+        hint: Some(way_beyond(
+            "let the graphs run one after the other",
+            "Bounds::max_depth",
+            most < Bounds::MOST.depth(),
+        )),
     })
 }
 

@@ -14,7 +14,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use rustagents_core::{
     ask::Ask,
-    budget::{Budget, Limits, Spent},
+    budget::{Bounds, Budget, Limits, Spent},
     canonical::Canonical,
     clock::Clock,
     digest::Digest,
@@ -177,6 +177,26 @@ impl GraphRunner {
     #[must_use]
     pub fn limited(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// The same, with other bounds of how deep graphs may lie in each other, and how many
+    /// tasks a superstep and steps a task may have. They hold for what this runner
+    /// drives and changes; a thread goes on under those of whoever drives it next.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// use rustagents_core::budget::Bounds;
+    /// # use rustagents_runtime::GraphRunner;
+    /// # use rustagents_store::MemoryJournal;
+    ///
+    /// # let journal = Arc::new(MemoryJournal::new());
+    /// let runner = GraphRunner::new(journal).bounded(Bounds::default().max_depth(3));
+    /// # drop(runner);
+    /// ```
+    #[must_use]
+    pub fn bounded(self, bounds: Bounds) -> Self {
+        let runtime = self.runtime.bounded(bounds);
+        Self { runtime, ..self }
     }
 
     /// The same, but it takes over the threads that somebody drives, if `takes_over`

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use rustagents_core::{
     CancellationToken,
     ask::{Ask, Subject},
-    budget::{Budget, Limits, Spent},
+    budget::{Bounds, Budget, Limits, Spent},
     clock::Clock,
     event::{Event, Events, RunEnd},
     ids::{Branch, CallId, Ids, MessageId, Namespace, RunId, ThreadId},
@@ -61,6 +61,7 @@ pub struct Runtime {
     takes_over: bool,
     keep: Option<KeepEvents>,
     store: GivenStore,
+    bounds: Bounds,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -163,6 +164,7 @@ impl Runtime {
             takes_over: false,
             keep: None,
             store: GivenStore::default(),
+            bounds: Bounds::default(),
         }
     }
 
@@ -187,6 +189,12 @@ impl Runtime {
         let of = (thread, run);
         let (keeping, events) = Keeping::of(self.keep.as_ref(), &self.clock, of, watch.events);
         (keeping, Watch { events, ..watch })
+    }
+
+    /// The same runtime, whose graphs may grow to other `bounds`.
+    #[must_use]
+    pub fn bounded(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
     }
 
     /// A runtime that takes over the threads that somebody drives, if `takes_over`
@@ -690,6 +698,7 @@ impl Runtime {
             input: None,
             log: ThreadLog::default(),
             budget: Budget::resumed(Limits::default(), Spent::default()),
+            bounds: self.bounds,
             events: watch.events,
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),

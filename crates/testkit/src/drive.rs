@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustagents_core::{
     CancellationToken,
     ask::{Answer, Ask},
-    budget::{Budget, Limits, Spent},
+    budget::{Bounds, Budget, Limits, Spent},
     event::Events,
     ids::{AskId, Branch, Namespace, RunId, ThreadId},
     journal::{Author, Batch, Chain, Claim, Entry, Journal, JournalError, Place, kind},
@@ -36,6 +36,7 @@ pub fn shared(
         input: None,
         log,
         budget: Budget::resumed(Limits::default(), Spent::default()),
+        bounds: Bounds::default(),
         events: Events::default(),
         clock: Arc::new(TestClock::new()),
         durability: Durability::Sync,

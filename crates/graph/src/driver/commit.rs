@@ -118,7 +118,8 @@ impl<S: GraphState> Driver<'_, S> {
         };
         let mut write = self.scope.write();
         let moved = self.moved(at, moving, &mut write, |state, before, number| {
-            self.graph.follow(state, step.done(), before, number)
+            let planned = self.planned(number);
+            self.graph.follow(state, step.done(), before, planned)
         });
         match moved {
             Ok(()) => {}

@@ -52,9 +52,9 @@ impl TaskContext {
     /// # Errors
     /// [`NodeError::Failed`] where the graph fails, with its code; where it reaches
     /// its recursion limit; where it says where the graph around it goes on, since
-    /// that is the node's to say here; where graphs lie in each other more than
-    /// [`MAX_DEPTH`](crate::subgraph::MAX_DEPTH) deep, of which such a graph counts
-    /// as two. [`StepError`](crate::StepError): a bad name, or one that is in flight.
+    /// that is the node's to say here; where graphs lie in each other deeper than
+    /// the run's [bounds](rustagents_core::budget::Bounds::max_depth), of which such a
+    /// graph counts as two. [`StepError`](crate::StepError): a bad name, or one that is in flight.
     pub async fn run_graph<C: GraphState>(
         &self,
         name: &str,

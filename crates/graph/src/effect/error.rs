@@ -1,12 +1,16 @@
 //! What a step, or its caller, did wrong.
 
 use rustagents_core::{
+    budget::Bounds,
     code::{Class, Code, Coded},
     ids::TaskId,
 };
 
-use super::{MAX_NAME_BYTES, MAX_STEPS};
-use crate::node::{NodeError, NodeFailure};
+use super::MAX_NAME_BYTES;
+use crate::{
+    node::{NodeError, NodeFailure},
+    schedule::way_beyond,
+};
 
 /// Why a step has no result. Nothing was recorded as one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,11 +30,13 @@ pub enum StepError {
         /// The step.
         step: String,
     },
-    /// The task made more than [`MAX_STEPS`] steps.
-    #[error("task {task} made more than {MAX_STEPS} steps")]
+    /// The task made more steps than a task may.
+    #[error("task {task} made more than {limit} steps")]
     Limit {
         /// The task.
         task: TaskId,
+        /// How many it may make.
+        limit: u32,
     },
     /// A step or a question was not made by the node itself.
     #[error(
@@ -104,6 +110,11 @@ impl Coded for StepError {
             Self::InFlight { .. } => {
                 Some("tell them apart with `step_keyed`, or await one before the next".into())
             }
+            Self::Limit { limit, .. } => Some(way_beyond(
+                "let the graph loop, or do more in one step",
+                "Bounds::max_task_steps",
+                *limit < Bounds::MOST.steps(),
+            )),
             Self::Outside { .. } => Some("use `TaskContext::spawn` for concurrent work".into()),
             Self::TooLarge { .. } => {
                 Some("return a reference to what is kept elsewhere, not the whole".into())

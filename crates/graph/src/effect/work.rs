@@ -6,14 +6,9 @@ use std::{
 };
 
 use futures::{StreamExt, stream::FuturesUnordered};
-use rustagents_core::{
-    BoxFuture,
-    ask::Ask,
-    ids::{AskId, TaskId},
-    scope::Halt,
-};
+use rustagents_core::{BoxFuture, ask::Ask, ids::AskId, scope::Halt};
 
-use super::{MAX_STEPS, StepError, name::StepName};
+use super::{StepError, name::StepName};
 use crate::node::TaskContext;
 
 /// The steps of a task, as its node makes them.
@@ -84,10 +79,12 @@ pub(crate) struct Standing {
 }
 
 impl Work {
-    /// Takes one of what a task may make.
-    fn take(&mut self, task: &TaskId) -> Result<(), StepError> {
-        if self.made == MAX_STEPS {
-            return Err(StepError::Limit { task: task.clone() });
+    /// Takes one of the steps that the task of `context` may make.
+    fn take(&mut self, context: &TaskContext) -> Result<(), StepError> {
+        let limit = context.scope().run().bounds.steps();
+        if self.made >= limit {
+            let task = context.task().clone();
+            return Err(StepError::Limit { task, limit });
         }
         self.made += 1;
         Ok(())
@@ -119,7 +116,7 @@ impl TaskContext {
     /// The number of a step that the node makes now.
     pub(super) fn number(&self, name: &StepName) -> Result<u32, StepError> {
         self.work(|work| {
-            work.take(self.task())?;
+            work.take(self)?;
             work.number(name)
         })
     }
@@ -161,7 +158,7 @@ impl TaskContext {
     /// Hands work over, to be polled while the task goes on.
     pub(super) fn concur(&self, spawned: BoxFuture<'static, ()>) -> Result<(), StepError> {
         self.work(|work| {
-            work.take(self.task())?;
+            work.take(self)?;
             work.began.spawned.push(spawned);
             Ok(())
         })

@@ -1,14 +1,12 @@
 //! Why writes or ways of a step cannot be taken.
 
 use rustagents_core::{
+    budget::Bounds,
     code::{Code, Coded},
     ids::{NodeName, TaskId},
 };
 
 use crate::state::UpdateError;
-
-/// The most tasks of one superstep, with those of deferred nodes.
-pub const MAX_FAN_OUT: usize = 10_000;
 
 /// Why writes or routes of a step cannot be taken. Nothing of them is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -96,11 +94,13 @@ pub enum ScheduleError {
         /// The tasks.
         tasks: (TaskId, TaskId),
     },
-    /// A step would have more than [`MAX_FAN_OUT`] tasks.
-    #[error("the next step would have {tasks} tasks, more than {MAX_FAN_OUT}")]
+    /// A step would have more tasks than it may, those of deferred nodes among them.
+    #[error("the next step would have {tasks} tasks, more than {limit}")]
     FanOut {
         /// How many.
         tasks: usize,
+        /// How many it may have.
+        limit: usize,
     },
 }
 
@@ -129,7 +129,21 @@ impl Coded for ScheduleError {
             Self::Goto { node, .. } => Some(format!(
                 "declare with the builder where `{node}` may go, and go there"
             )),
+            Self::FanOut { limit, .. } => Some(way_beyond(
+                "divide the work over several steps",
+                "Bounds::max_tasks",
+                *limit < Bounds::MOST.tasks(),
+            )),
             _ => None,
         }
+    }
+}
+
+/// What to do about a bound: `instead`, or set `option`, if it is not at its most.
+pub(crate) fn way_beyond(instead: &str, option: &str, may_be_raised: bool) -> String {
+    if may_be_raised {
+        format!("{instead}, or raise `{option}` of the runner")
+    } else {
+        format!("{instead}; `{option}` is at its most")
     }
 }

@@ -1,7 +1,7 @@
 //! Limits of steps: each graph's own, and that of the run, with graphs inside.
 
 use super::*;
-use rustagents_core::budget::{Limits, Resource};
+use rustagents_core::budget::{Bounds, Limits, Resource};
 use rustagents_graph::{
     NodeSpec,
     record::{Checkpoint, Source},
@@ -243,4 +243,102 @@ async fn a_crash_at_any_write_counts_no_step_of_the_budget_twice_or_not_at_all()
     }
     let alone = child(usize::MAX, 25);
     assert_eq!(crash_everywhere(&alone, steps(3), "RAG0701").await, [3]);
+}
+
+/// A graph with `depth` graphs in each other inside it.
+fn deep(depth: usize) -> Graph<Desk> {
+    (0..depth).fold(child(1, 25), |inner, _| {
+        GraphBuilder::<Desk>::typed("around")
+            .subgraph("sub", inner)
+            .start(["sub"])
+            .finish("sub")
+            .compile()
+            .unwrap()
+    })
+}
+
+fn failure(run: &GraphRun<Desk>) -> (&str, &str) {
+    match &run.outcome {
+        Outcome::Failed { failure, .. } => {
+            let hint = failure.hint.as_deref().unwrap_or_default();
+            (failure.code.as_str(), hint)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn graphs_lie_in_each_other_as_deep_as_the_runner_says() {
+    for (most, bounds) in [
+        (8, Bounds::default()),
+        (1, Bounds::default().max_depth(1)),
+        (16, Bounds::default().max_depth(usize::MAX)),
+    ] {
+        let bench = Bench::new();
+        let runner = bench.runner().bounded(bounds);
+        let run = runner.run(&deep(most), "t", Desk::update()).await.unwrap();
+        assert!(matches!(run.outcome, Outcome::Completed), "{most}");
+        let bench = Bench::new();
+        let runner = bench.runner().bounded(bounds);
+        let deeper = deep(most + 1);
+        let run = runner.run(&deeper, "t", Desk::update()).await.unwrap();
+        let (code, hint) = failure(&run);
+        assert_eq!(code, "RAG0702");
+        assert!(hint.contains("Bounds::max_depth"), "{hint}");
+        assert_eq!(hint.contains("at its most"), most == 16, "{hint}");
+        if most < 16 {
+            let deeper_still = bench.runner().bounded(Bounds::MOST);
+            let run = deeper_still.retry(&deeper, "t").await.unwrap();
+            assert!(matches!(run.outcome, Outcome::Completed), "{most}");
+        }
+        bench.is_whole().await;
+    }
+}
+
+/// Sends each of so many items to a node, and makes a step for each.
+fn fanning(items: u32) -> Graph<Desk> {
+    GraphBuilder::<Desk>::typed("fanning")
+        .function("plan", move |_, context: TaskContext| async move {
+            for _ in 0..items {
+                context
+                    .step("look", || async { Ok::<_, NodeError>(()) })
+                    .await?;
+            }
+            Ok(NodeOutput::default().send_each("work", 0..items))
+        })
+        .function("work", |_, _| async { note("work") })
+        .start(["plan"])
+        .commands("plan", ["work"])
+        .finish("work")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_superstep_has_as_many_tasks_as_the_runner_says_and_a_retry_may_have_more() {
+    let bench = Bench::new();
+    let tight = Bounds::default().max_tasks(3);
+    let runner = bench.runner().bounded(tight);
+    let run = runner.run(&fanning(4), "t", Desk::update()).await.unwrap();
+    let (code, hint) = failure(&run);
+    assert_eq!(code, "RAG0805");
+    assert!(hint.contains("Bounds::max_tasks"), "{hint}");
+    let run = bench.runner().retry(&fanning(4), "t").await.unwrap();
+    assert_eq!(run.state.notes.len(), 4);
+    let run = runner.run(&fanning(3), "t", Desk::update()).await.unwrap();
+    assert_eq!(run.state.notes.len(), 7);
+    bench.is_whole().await;
+}
+
+#[tokio::test]
+async fn a_task_makes_as_many_steps_as_the_runner_says_and_a_retry_may_make_more() {
+    let bench = Bench::new();
+    let tight = bench.runner().bounded(Bounds::default().max_task_steps(3));
+    let run = tight.run(&fanning(4), "t", Desk::update()).await.unwrap();
+    let (code, hint) = failure(&run);
+    assert_eq!(code, "RAG0812");
+    assert!(hint.contains("Bounds::max_task_steps"), "{hint}");
+    let run = bench.runner().retry(&fanning(4), "t").await.unwrap();
+    assert_eq!(run.state.notes.len(), 4);
+    bench.is_whole().await;
 }
