@@ -1,12 +1,13 @@
 //! A graph of a plan: what its nodes do, and write, is a function of what they see.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::ready, sync::Arc, time::Duration};
 
 use futures::{future::try_join_all, join};
-use rustagents_core::{code::Code, message::Message};
+use rustagents_core::{BoxFuture, code::Code, digest::Digest, message::Message};
 use rustagents_graph::{
-    Asked, END, Graph, GraphBuilder, GraphState, NodeError, NodeOutput, NodeSpec, Reducer,
-    RetryPolicy, State, StepOptions, TaskContext, Timeout, Update, Writes,
+    Asked, END, Graph, GraphBuilder, GraphState, ItemEnd, MapReduce, MemoryCache, NodeCache,
+    NodeError, NodeOutput, NodeSpec, Reducer, RetryPolicy, State, StepOptions, TaskContext,
+    Timeout, Update, Writes, record::TaskWrite,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ use super::{
 };
 
 /// How often a write to the channel for snapshots is repeated.
-const BULK: usize = 20_000;
+const BULK: usize = 8_000;
 
 /// How long an answer counts as in time, where that is bounded.
 const TIME_TO_ANSWER: Duration = Duration::from_millis(40);
@@ -26,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 
 pub(super) fn graph(plan: &Plan, world: &Arc<World>) -> Graph {
     let builder = plan
-        .caches()
+        .unkept()
         .fold(GraphBuilder::new(&plan.name), |builder, name| {
             builder.channel(name.clone(), Reducer::Untracked)
         });
@@ -85,11 +86,23 @@ fn channels(builder: GraphBuilder) -> GraphBuilder {
 
 fn with_node(builder: GraphBuilder, node: &NodePlan, world: &Arc<World>) -> GraphBuilder {
     match &node.work {
-        Work::Script(_) => {
+        Work::Script(script) => {
             let name = node.name.clone();
             let (node, world) = (Arc::new(node.clone()), Arc::clone(world));
-            builder.function(name, move |state, context| {
+            let cached = script.cached;
+            let cache = Arc::new(Forgetful::new(&world));
+            let builder = builder.function(&name, move |state, context| {
                 perform(Arc::clone(&node), Arc::clone(&world), state, context)
+            });
+            let Some(number) = cached else { return builder };
+            builder.cached(name, cache, None, move |state, argument| {
+                Some(seen_by_cached(number, state, argument))
+            })
+        }
+        Work::Called(plan) => {
+            let (inner, world) = (graph(plan, world), Arc::clone(world));
+            builder.function(&node.name, move |state, context| {
+                call(inner.clone(), Arc::clone(&world), state, context)
             })
         }
         Work::Shared(plan) => builder.subgraph(&node.name, graph(plan, world)),
@@ -100,6 +113,68 @@ fn with_node(builder: GraphBuilder, node: &NodePlan, world: &Arc<World>) -> Grap
             };
             let back = |state: &State| writes("log", json!(hash(&view(state))));
             builder.adapted(&node.name, graph(plan, world), into, back)
+        }
+    }
+}
+
+/// Runs a graph in the middle of a node.
+async fn call(
+    inner: Graph,
+    world: Arc<World>,
+    state: Arc<State>,
+    context: TaskContext,
+) -> Result<NodeOutput, NodeError> {
+    let path = context.scope().namespace().to_string();
+    world.begin(&path).await;
+    let seen = hash(&json!([view(&state), context.argument_json()]));
+    world.wait().await;
+    let end = context.run_graph("inner", &inner, writes("log", json!(seen)));
+    let end = end.await?;
+    world.note(format!("{path} ran a graph"));
+    world.wait().await;
+    let came = Update::Value(json!(hash(&view(&end))));
+    Ok(NodeOutput::new().write("log", came))
+}
+
+/// What counts for a node whose outputs are taken for other tasks of it: little, so
+/// that they are.
+fn seen_by_cached(number: u64, state: &State, argument: Option<&Value>) -> Value {
+    json!([number, argument, state.list("log").len() % 2])
+}
+
+/// A cache that outlives every process, and now and then forgets or fails.
+struct Forgetful {
+    kept: MemoryCache,
+    world: Arc<World>,
+}
+
+impl Forgetful {
+    fn new(world: &Arc<World>) -> Self {
+        Self {
+            kept: MemoryCache::new(3),
+            world: Arc::clone(world),
+        }
+    }
+}
+
+impl NodeCache for Forgetful {
+    fn get(&self, key: Digest, now_ms: u64) -> BoxFuture<'_, Result<Option<TaskWrite>, String>> {
+        match self.world.any(6) {
+            0 => Box::pin(ready(Err("it is away".into()))),
+            1 => Box::pin(ready(Ok(None))),
+            _ => self.kept.get(key, now_ms),
+        }
+    }
+
+    fn put(
+        &self,
+        key: Digest,
+        write: TaskWrite,
+        until_ms: Option<u64>,
+    ) -> BoxFuture<'_, Result<(), String>> {
+        match self.world.any(6) {
+            0 => Box::pin(ready(Err("it is full".into()))),
+            _ => self.kept.put(key, write, until_ms),
         }
     }
 }
@@ -185,7 +260,7 @@ fn spec(policy: &Policy) -> NodeSpec {
 pub(super) fn view(state: &State) -> Value {
     let mut view = state.to_json();
     if let Some(channels) = view.as_object_mut() {
-        channels.retain(|name, _| !name.starts_with("cache-"));
+        channels.retain(|name, _| !name.starts_with("unkept-"));
     }
     let texts = state.messages("messages").iter();
     view["messages"] = texts.map(|message| message.text()).collect();
@@ -229,7 +304,11 @@ async fn perform(
         context,
         path,
     };
-    worker.world.begin(&worker.path).await;
+    if script.cached.is_some() {
+        worker.world.begin_again(&worker.path).await;
+    } else {
+        worker.world.begin(&worker.path).await;
+    }
     let mut did = Vec::new();
     for (place, act) in script.acts.iter().enumerate() {
         worker.may_fail()?;
@@ -240,12 +319,11 @@ async fn perform(
     if script.fails {
         return Err(NodeError::failed("always"));
     }
-    let seen = json!([
-        worker.path,
-        worker.context.argument_json(),
-        view(&state),
-        did
-    ]);
+    let argument = worker.context.argument_json();
+    let seen = match script.cached {
+        Some(number) => seen_by_cached(number, &state, argument),
+        None => json!([worker.path, argument, view(&state), did]),
+    };
     Ok(worker.output(script, hash(&seen)))
 }
 
@@ -278,6 +356,13 @@ impl Worker {
             }
             Act::Keyed(some) => {
                 json!(try_join_all((0..some).map(|key| self.keyed(&name, key))).await?)
+            }
+            Act::MapReduce(some) => {
+                let how = MapReduce::new().fail_fast().concurrency(2);
+                let work = |item: u64| self.work(&format!("{name}:{item}#1"));
+                let ends = context.map_reduce(&name, 0..some, how, work).await?;
+                self.world.note(format!("{name} on {some} items"));
+                ends.into_iter().map(ItemEnd::done).collect()
             }
             Act::Once => json!(self.once(&name, None).await?),
             Act::OnceKeyed(some) => {
@@ -385,8 +470,8 @@ impl Worker {
 
     fn output(&self, script: &Script, seen: u64) -> NodeOutput {
         let mut output = NodeOutput::new();
-        if let Some(cache) = &script.cache {
-            output = output.write(cache.clone(), Update::Value(json!(UNKEPT)));
+        if let Some(unkept) = &script.unkept {
+            output = output.write(unkept.clone(), Update::Value(json!(UNKEPT)));
         }
         for (place, channel) in script.writes.iter().enumerate() {
             let value = seen >> place;
@@ -411,7 +496,10 @@ impl Worker {
     /// Where it says that the graph goes on.
     fn on(&self, script: &Script, output: NodeOutput, seen: u64) -> NodeOutput {
         let output = match script.parent.get(usize::from(seen.is_multiple_of(2))) {
-            Some(target) => output.goto_parent(target),
+            Some(target) => {
+                self.world.note(format!("{} leads out", self.path));
+                output.goto_parent(target)
+            }
             None => output,
         };
         match &self.node.way {

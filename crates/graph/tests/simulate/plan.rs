@@ -34,11 +34,19 @@ pub(super) struct NodePlan {
     pub(super) policy: Policy,
 }
 
+impl Default for Work {
+    fn default() -> Self {
+        Self::Script(Script::default())
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     Script(Script),
     Shared(Plan),
     Adapted(Plan),
+    /// A node that runs a graph in its middle.
+    Called(Plan),
 }
 
 /// What a node does, in order, and then writes.
@@ -47,11 +55,28 @@ pub(super) struct Script {
     pub(super) acts: Vec<Act>,
     pub(super) writes: Vec<&'static str>,
     /// The channel that no record keeps, to which it writes.
-    pub(super) cache: Option<String>,
+    pub(super) unkept: Option<String>,
+    /// Its outputs are kept, and taken for other tasks of it. No other node has its
+    /// number.
+    pub(super) cached: Option<u64>,
     /// It always fails, once its acts are done.
     pub(super) fails: bool,
     /// Where it sends the graph around its own, one of these.
     pub(super) parent: Vec<String>,
+}
+
+impl Script {
+    /// What is taken instead of another run must do nothing but write, and what.
+    fn settle(&mut self) {
+        if self.fails || !self.parent.is_empty() {
+            self.cached = None;
+        }
+        if self.cached.is_some() {
+            self.unkept = None;
+            self.acts.retain(|act| matches!(act, Act::Wait | Act::Beat));
+            self.writes.retain(|channel| *channel != "messages");
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +88,8 @@ pub(super) enum Act {
     Idempotent,
     /// Several steps of one name at the same time.
     Keyed(u64),
+    /// The same work on so many items.
+    MapReduce(u64),
     Once,
     /// Several payments at the same time.
     OnceKeyed(u64),
@@ -137,7 +164,7 @@ struct Generator<'a> {
 
 impl Plan {
     pub(super) fn random(dice: &mut Dice) -> Self {
-        let size = 1 + dice.below(9);
+        let size = 1 + dice.below(8);
         let mut plan = Self::sized(dice, size, 0, &mut 0, false).0;
         if dice.chance(4) {
             plan.write_bulk();
@@ -150,7 +177,7 @@ impl Plan {
         for node in &mut self.nodes {
             match &mut node.work {
                 Work::Script(script) => script.writes.push("bulk"),
-                Work::Shared(plan) | Work::Adapted(plan) => plan.write_bulk(),
+                Work::Shared(plan) | Work::Adapted(plan) | Work::Called(plan) => plan.write_bulk(),
             }
         }
     }
@@ -193,10 +220,10 @@ impl Plan {
     }
 
     /// The channels that no record keeps.
-    pub(super) fn caches(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn unkept(&self) -> impl Iterator<Item = &String> {
         self.nodes.iter().filter_map(|node| match &node.work {
-            Work::Script(script) => script.cache.as_ref(),
-            Work::Shared(_) | Work::Adapted(_) => None,
+            Work::Script(script) => script.unkept.as_ref(),
+            Work::Shared(_) | Work::Adapted(_) | Work::Called(_) => None,
         })
     }
 }
@@ -354,7 +381,11 @@ impl Generator<'_> {
         if self.dice.chance(25) {
             return self.leaping(plan, &last);
         }
-        let name = self.held(plan);
+        let name = if self.dice.chance(30) {
+            self.calling(plan)
+        } else {
+            self.held(plan)
+        };
         if !self.fragile && self.dice.chance(30) {
             self.at(&name).policy.tries = Some(3);
         }
@@ -416,6 +447,17 @@ impl Generator<'_> {
         name
     }
 
+    /// A node that runs `plan` in its middle.
+    fn calling(&mut self, plan: Plan) -> String {
+        let name = self.held(plan);
+        let node = self.at(&name);
+        node.policy.kept = false;
+        if let Work::Shared(plan) | Work::Adapted(plan) = std::mem::take(&mut node.work) {
+            node.work = Work::Called(plan);
+        }
+        name
+    }
+
     /// A node, or a child, that always fails: its failure is handled, or counts for
     /// nothing, or seldom is the end.
     fn failing(&mut self) -> Ends {
@@ -469,7 +511,8 @@ impl Generator<'_> {
         for node in &mut self.plan.nodes {
             let may = self.dice.chance(25) && !sent_to.contains(&node.name);
             if let Work::Script(script) = &mut node.work {
-                script.cache = may.then(|| format!("cache-{}-{}", self.plan.name, node.name));
+                script.unkept = may.then(|| format!("unkept-{}-{}", self.plan.name, node.name));
+                script.settle();
             }
         }
     }
@@ -492,17 +535,19 @@ impl Generator<'_> {
 
     fn script(&mut self) -> Script {
         let acts = (0..self.dice.below(4)).map(|_| self.act()).collect();
-        let writes = (0..=self.dice.below(3)).map(|_| self.channel());
+        let writes = (0..=self.dice.below(3)).map(|_| self.channel()).collect();
+        let cached = self.dice.chance(12).then(|| self.dice.roll());
         Script {
             acts,
-            writes: writes.collect(),
+            writes,
+            cached,
             ..Script::default()
         }
     }
 
     fn act(&mut self) -> Act {
         let some = 1 + self.dice.below(3);
-        match self.dice.below(26) {
+        match self.dice.below(28) {
             0..6 => Act::Wait,
             6..8 => Act::Beat,
             8..11 => Act::Step,
@@ -514,6 +559,7 @@ impl Generator<'_> {
             21 => Act::Ask,
             22 => Act::AskTwice,
             23 | 24 => Act::AskUntil,
+            25 | 26 => Act::MapReduce(some),
             _ => Act::OnceWhileAsking,
         }
     }

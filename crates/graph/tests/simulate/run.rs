@@ -42,6 +42,14 @@ use crate::bench::Closing;
 /// The most attempts after the storm.
 const MAX_CALM: usize = 120;
 
+/// No budget ends a run: each graph has a recursion limit.
+const ENOUGH: Limits = Limits {
+    steps: 100_000,
+    model_calls: 0,
+    tool_calls: 0,
+    driven: Duration::from_hours(1_000),
+};
+
 /// What a run came to.
 #[derive(Debug, PartialEq)]
 pub(super) struct Ending {
@@ -181,7 +189,7 @@ impl Run {
         for _ in 0..MAX_CALM {
             match self.attempt(Weather::CALM)? {
                 Stopped::Ended(ending) => return Ok(ending),
-                Stopped::Asked => self.answer(2)?,
+                Stopped::Asked => self.answer(self.open.len())?,
                 Stopped::Disturbed => {}
             }
         }
@@ -196,9 +204,10 @@ impl Run {
         slept.map_err(|stuck| stuck.to_string())
     }
 
-    /// Answers one of the open questions, or more, up to `most`, in any order.
+    /// Answers open questions, up to `most` of them, in any order; at times not all.
     fn answer(&mut self, most: usize) -> Result<(), String> {
-        let some = 1 + self.dice.index(most);
+        // Most at once, since each attempt reads the log anew.
+        let some = most.saturating_sub(self.dice.index(most.min(3)));
         let mut asks: Vec<Ask> = self.open.values().cloned().collect();
         self.dice.shuffle(&mut asks);
         for ask in asks.into_iter().take(some) {
@@ -284,7 +293,7 @@ impl Run {
         let (cancel, drain) = (CancellationToken::new(), CancellationToken::new());
         let scope = Scope::root(RunShared {
             attempt: self.attempts,
-            budget: Budget::resumed(Limits::default(), Spent::default()),
+            budget: Budget::resumed(ENOUGH, Spent::default()),
             clock: Arc::new(self.world.clock.clone()),
             events: self.events(),
             durability: weather.durability,
@@ -319,6 +328,7 @@ impl Run {
             Event::NodeFailed { task, message, .. } | Event::NodeRetried { task, message, .. } => {
                 world.fail(task, message);
             }
+            Event::NodeCached { task, .. } => world.note(format!("{task} was there already")),
             Event::NodeSuspended { task, .. } => world.note(format!("{task} waits")),
             _ => {}
         })
