@@ -76,6 +76,7 @@ impl<'a, S: GraphState> Driver<'a, S> {
             step: 0,
             done: &[],
             writes: Vec::new(),
+            untracked: Vec::new(),
             deltas,
             messages: self.unrecorded(messages),
             begins,
@@ -277,6 +278,7 @@ fn end<S: GraphState>(at: &Position<S>, outcome: Outcome) -> GraphEnd<S> {
         steps: at.step,
         parent: at.pending.parent.clone(),
         gained: at.gained.clone().unwrap_or_default(),
+        lost: at.lost.clone(),
         memory: Memory::of(at),
     }
 }

@@ -38,6 +38,7 @@ impl<S: GraphState> Graph<S> {
             step: at.step,
             done: &[],
             writes: Vec::new(),
+            untracked: Vec::new(),
             deltas: Vec::new(),
             messages: Vec::new(),
             begins: None,

@@ -26,7 +26,7 @@ use crate::{
     migration::Migration,
     node::{Node, NodeFailure},
     policy::NodeSpec,
-    record::{Checkpoint, Goto, Pending, Snapshot, Task},
+    record::{Checkpoint, Goto, Pending, Snapshot, Task, Unkept},
     schedule::ScheduleError,
     snapshot::Growth,
     state::{Applied, ChannelName, ChannelSpec, Delta, FindMessage, GraphState, State, Written},
@@ -216,6 +216,8 @@ pub struct Position<S: GraphState = State> {
     /// All writes since the begin, where somebody wants them. Such a chain has no
     /// snapshots.
     pub(crate) gained: Option<Vec<(ChannelName, Written)>>,
+    /// Writes that are not among those, since no record kept what they wrote.
+    pub(crate) lost: Vec<(ChannelName, Unkept)>,
     /// What its nodes keep.
     pub(crate) kept: Kept,
     /// Of a call whose state is kept.
@@ -237,6 +239,7 @@ impl<S: GraphState> Position<S> {
             carried: State::default(),
             growth: Growth::default(),
             gained: None,
+            lost: Vec::new(),
             kept: Kept::default(),
             keeps: None,
             migrations: Vec::new(),
@@ -287,6 +290,7 @@ impl<S: GraphState> Position<S> {
             }
             if let Some(gained) = &mut position.gained {
                 gained.extend(checkpoint.writes);
+                position.lost.extend(checkpoint.untracked);
             }
             if !checkpoint.migrations.is_empty() {
                 position.migrations = checkpoint.migrations;
@@ -341,6 +345,8 @@ pub struct GraphEnd<S: GraphState = State> {
     pub parent: Option<Vec<Goto>>,
     /// All writes since its begin, where somebody wants them.
     pub(crate) gained: Vec<(ChannelName, Written)>,
+    /// Writes that are not among those, since no record kept what they wrote.
+    pub(crate) lost: Vec<(ChannelName, Unkept)>,
     /// What the next call needs, where the state is kept.
     pub(crate) memory: Option<Memory>,
 }

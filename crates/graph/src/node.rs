@@ -28,7 +28,7 @@ use crate::{
     effect::{StepError, Work},
     inside::{Children, KeptState},
     kept::{CallBefore, Memory},
-    record::{Goto, Task},
+    record::{Goto, Task, Unkept},
     state::{ChannelName, GraphState, State, Update, Writes},
     topology::GraphTopology,
     way_out::WayOut,
@@ -118,6 +118,8 @@ pub struct NodeOutput<S: GraphState = State> {
     pub summary: String,
     /// What it writes beside, as it is recorded.
     pub(crate) written: Option<Box<Writes>>,
+    /// What it wrote beside in an attempt before, to channels that no record keeps.
+    pub(crate) lost: Vec<(ChannelName, Unkept)>,
     /// How its graph ended, where its state is kept.
     pub(crate) memory: Option<Memory>,
 }
@@ -152,6 +154,7 @@ impl<S: GraphState> NodeOutput<S> {
             parent: None,
             summary: String::new(),
             written: None,
+            lost: Vec::new(),
             memory: None,
         }
     }

@@ -32,6 +32,9 @@ pub struct Checkpoint {
     /// The writes that the changes come of, where a graph around this one takes them.
     #[serde(default)]
     pub writes: Vec<(ChannelName, Written)>,
+    /// What was written beside to channels that no record keeps, as `writes` is there.
+    #[serde(default)]
+    pub untracked: Vec<(ChannelName, Unkept)>,
     /// The tasks whose writes are in it.
     pub done: Vec<TaskId>,
     /// The chains of the last calls of those nodes that keep the state of their graph.
@@ -56,6 +59,7 @@ pub(crate) struct Body<'b, D> {
     pub(crate) base: Option<&'b Base>,
     pub(crate) deltas: &'b [(ChannelName, Delta)],
     pub(crate) writes: &'b [(ChannelName, Written)],
+    pub(crate) untracked: &'b [(ChannelName, Unkept)],
     pub(crate) done: D,
     pub(crate) kept: &'b BTreeMap<NodeName, Namespace>,
     pub(crate) migrations: &'b [String],
@@ -94,6 +98,7 @@ impl Serialize for Checkpoint {
             base: self.base.as_ref(),
             deltas: &self.deltas,
             writes: &self.writes,
+            untracked: &self.untracked,
             done: self.done.iter(),
             kept: &self.kept,
             migrations: &self.migrations,
@@ -115,7 +120,7 @@ impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Listed<D> {
 impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Body<'_, D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pending = self.pending;
-        let mut body = serializer.serialize_struct("Checkpoint", 14)?;
+        let mut body = serializer.serialize_struct("Checkpoint", 15)?;
         body.serialize_field("checkpoint", &self.checkpoint)?;
         body.serialize_field("step", &self.step)?;
         body.serialize_field("source", &self.source)?;
@@ -128,6 +133,9 @@ impl<'t, D: Iterator<Item = &'t TaskId> + Clone> Serialize for Body<'_, D> {
         body.serialize_field("deltas", &self.deltas)?;
         if !self.writes.is_empty() {
             body.serialize_field("writes", &self.writes)?;
+        }
+        if !self.untracked.is_empty() {
+            body.serialize_field("untracked", &self.untracked)?;
         }
         body.serialize_field("done", &Listed(self.done.clone()))?;
         if !self.kept.is_empty() {
@@ -342,13 +350,66 @@ pub struct TaskWrite {
     /// Whether the next call of its node goes on from the chain of this task.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps: bool,
+    /// What it wrote beside to channels that no record keeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untracked: Vec<(ChannelName, Unkept)>,
+}
+
+/// What is recorded of a write to an untracked channel: that it was made, so that
+/// another one in its step is refused whenever that one comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Unkept {
+    /// A value, or that the channel is emptied.
+    Write,
+    /// A value that wins over all other writes of its step.
+    Replace,
+}
+
+impl Unkept {
+    pub(crate) fn of(written: &Written) -> Self {
+        match written {
+            Written::Replace(_) => Self::Replace,
+            _ => Self::Write,
+        }
+    }
+
+    /// A write that excludes the same others. What it writes is not known any more.
+    pub(crate) fn stand_in(self) -> Written {
+        match self {
+            Self::Write => Written::Clear,
+            Self::Replace => Written::Replace(Value::Null),
+        }
+    }
 }
 
 impl TaskWrite {
+    /// Takes out what no record keeps, and notes that it was there.
+    pub(crate) fn forget(&mut self, is_tracked: impl Fn(&str) -> bool) {
+        self.untracked.extend(forget(&mut self.writes, is_tracked));
+    }
+
     /// The key of the write of `task` inside `namespace`.
     pub fn key(namespace: &Namespace, task: &TaskId) -> FactKey {
         FactKey::from(format_args!("write/{}", namespace.child(task)))
     }
+}
+
+/// Takes out of `writes` what no record keeps, and says what that was.
+pub(crate) fn forget(
+    writes: &mut Vec<(ChannelName, Written)>,
+    is_tracked: impl Fn(&str) -> bool,
+) -> Vec<(ChannelName, Unkept)> {
+    let mut forgotten = Vec::new();
+    writes.retain(|(channel, written)| {
+        let keeps = is_tracked(channel);
+        if !keeps {
+            forgotten.push((channel.clone(), Unkept::of(written)));
+        }
+        keeps
+    });
+    forgotten
 }
 
 /// The body of the record of a try that failed and is followed by another one.
@@ -395,6 +456,7 @@ mod tests {
             }),
             deltas: vec![("a \"b\"".into(), Delta::Append(vec![json!(1), json!("x")]))],
             writes: vec![("a".into(), Written::Set(json!({"k": null})))],
+            untracked: vec![("b".into(), Unkept::Replace)],
             done: vec![TaskId::from("one:6.0")],
             kept: BTreeMap::from([(NodeName::from("sub"), Namespace::from("sub:5.0"))]),
             migrations: vec!["first".into(), "second".into()],
@@ -419,6 +481,7 @@ mod tests {
             base: None,
             deltas: Vec::new(),
             writes: Vec::new(),
+            untracked: Vec::new(),
             done: Vec::new(),
             kept: BTreeMap::new(),
             migrations: Vec::new(),

@@ -17,7 +17,7 @@ use crate::{
     graph::{Compiled, CompiledNode, Target, Way},
     node::NodeOutput,
     record::{Goto, Pending, Task, TaskWrite, Waiting},
-    state::{ChannelName, Delta, Gathered, GraphState, ReduceError, TaskWrites, Writes},
+    state::{ChannelName, Delta, Gathered, GraphState, ReduceError, TaskWrites, Writes, Written},
 };
 
 pub use error::ScheduleError;
@@ -64,8 +64,13 @@ impl<S: GraphState> Compiled<S> {
         writes: &mut [Option<TaskWrite>],
     ) -> Result<Vec<(ChannelName, Delta)>, ScheduleError> {
         let mut deltas = Vec::with_capacity(writes.len().min(FEW));
-        if let [Some(TaskWrite { writes, .. })] = writes
+        if let [
+            Some(TaskWrite {
+                writes, untracked, ..
+            }),
+        ] = writes
             && writes.len() == 1
+            && untracked.is_empty()
             && !self.has_fleeting
             && let Some((channel, written)) = writes.pop()
         {
@@ -78,15 +83,27 @@ impl<S: GraphState> Compiled<S> {
             };
         }
         let mut gathered = Gathered::default();
+        // Writes whose values nobody knows any more still exclude others.
+        let mut lost = Vec::new();
         for (task, write) in writes.iter_mut().enumerate() {
+            for (channel, unkept) in write.iter_mut().flat_map(|write| &write.untracked) {
+                gathered.add(task, channel.clone(), unkept.stand_in());
+                lost.push((task, channel.clone()));
+            }
             let writes = write.iter_mut().flat_map(|write| write.writes.drain(..));
             for (channel, written) in writes {
                 gathered.add(task, channel, written);
             }
         }
         for (channel, writes) in gathered.take() {
+            let before = deltas.len();
+            let is_lost = !lost.is_empty() && is_lost(channel, &writes, &lost);
             let reduced = state.reduce(channel, writes, &mut deltas);
             reduced.map_err(|error| conflict(tasks, channel, error))?;
+            if is_lost {
+                // The channel is empty, as it is behind any resume.
+                deltas.truncate(before);
+            }
         }
         if self.has_fleeting {
             state.settle(&|channel| gathered.has(channel), &mut deltas);
@@ -198,6 +215,7 @@ impl<S: GraphState> CompiledNode<S> {
             route,
             goto,
             parent,
+            lost,
             ..
         } = output;
         let mut writes: Writes = update.into();
@@ -208,6 +226,7 @@ impl<S: GraphState> CompiledNode<S> {
         write.route = route;
         write.goto = goto;
         write.parent = parent;
+        write.untracked = lost;
         self.check_way(&write)?;
         Ok((write, messages))
     }
@@ -293,6 +312,17 @@ pub(crate) fn check_levels(
         }),
         Some(_) => Ok(()),
     }
+}
+
+/// Whether what counts of `writes` is among the lost ones, if any counts.
+fn is_lost(channel: &ChannelName, writes: &TaskWrites, lost: &[(usize, ChannelName)]) -> bool {
+    let mut lost = lost.iter().filter(|(_, other)| other == channel);
+    let Some((task, _)) = lost.next() else {
+        return false;
+    };
+    let replaces = |(_, written): &&(usize, Written)| matches!(written, Written::Replace(_));
+    let winner = writes.iter().find(replaces);
+    winner.is_none_or(|(winner, _)| winner == task || lost.any(|(task, _)| task == winner))
 }
 
 fn conflict(tasks: &[Task], channel: &str, error: ReduceError) -> ScheduleError {

@@ -26,6 +26,7 @@ use crate::{
     inside::{Children, KeptState},
     kept::{Around, CallBefore},
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
+    record::Unkept,
     schedule::way_beyond,
     state::{ChannelName, ChannelSpec, GraphState, Written},
     topology::GraphTopology,
@@ -63,7 +64,13 @@ impl<S: GraphState> Node<S> for Shared<S> {
                 memory: end.memory,
                 ..NodeOutput::default()
             };
-            for (channel, written) in condensed(self.graph.channels(), &*end.state, end.gained) {
+            let mut gained = end.gained;
+            let lost = with_lost(&mut gained, end.lost);
+            let fits = |(channel, lost): &(ChannelName, Unkept)| {
+                state.check(channel, &lost.stand_in()).is_ok()
+            };
+            output.lost = lost.into_iter().filter(fits).collect();
+            for (channel, written) in condensed(self.graph.channels(), &*end.state, gained) {
                 if state.check(&channel, &written).is_ok() {
                     let writes = output.written.get_or_insert_default();
                     writes.add(channel, written);
@@ -106,6 +113,28 @@ impl<S: GraphState> Node<S> for Shared<S> {
     fn stops_itself(&self) -> bool {
         true
     }
+}
+
+/// A channel of which a write is lost has it replaced, where that did, by what the
+/// child wrote there later; of the others, what was lost.
+fn with_lost(
+    gained: &mut [(ChannelName, Written)],
+    lost: Vec<(ChannelName, Unkept)>,
+) -> BTreeMap<ChannelName, Unkept> {
+    let mut rest: BTreeMap<ChannelName, Unkept> = BTreeMap::new();
+    for (channel, lost) in lost {
+        let is_here = |(other, _): &&mut (ChannelName, Written)| *other == channel;
+        match gained.iter_mut().find(is_here) {
+            Some((_, written)) if lost == Unkept::Replace => {
+                // As `condensed` has it, the value is that of the end.
+                *written = Written::Replace(Value::Null);
+            }
+            Some(_) => {}
+            None if rest.get(&channel) == Some(&Unkept::Replace) => {}
+            None => drop(rest.insert(channel, lost)),
+        }
+    }
+    rest
 }
 
 /// What all writes of a child come to as those of one task: of several to a channel

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use rustagents_core::journal::kind;
 use rustagents_graph::{
-    END, Graph, GraphBuilder, GraphState, NodeOutput, NodeSpec, Outcome, Reducer, State,
+    END, Graph, GraphBuilder, GraphEnd, GraphState, NodeOutput, NodeSpec, Outcome, Reducer, State,
     TaskContext, Update,
 };
 use rustagents_testkit::tool::World;
@@ -627,6 +627,109 @@ async fn an_untracked_write_that_is_recorded_alone_is_not_in_its_record() {
     let log = bench.log().await;
     let mut records = log.records().iter();
     assert!(!records.any(|record| record.body.contains("sesame")));
+}
+
+/// How a task writes the untracked channel, if it does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Tells {
+    Nothing,
+    Value,
+    Replacement,
+}
+
+fn telling(tells: Tells, what: &str) -> NodeOutput {
+    let output = NodeOutput::new().write("seen", Update::Value(json!(what)));
+    match tells {
+        Tells::Nothing => output,
+        Tells::Value => output.write("secret", Update::Value(json!(what))),
+        Tells::Replacement => output.write("secret", Update::Replace(json!(what))),
+    }
+}
+
+/// A task that tells before the run waits, by itself or in a graph inside, and one that
+/// tells behind the question, if it is asked at all.
+fn tellers(first: Tells, second: Tells, inside: bool, asks: bool) -> Graph {
+    let teller = move |name: &str| {
+        let early = move |_, _| async move { Ok(telling(first, "early")) };
+        builder()
+            .channel("secret", Reducer::Untracked)
+            .function(name, early)
+            .start([name])
+    };
+    let late = move |_, context: TaskContext| async move {
+        if asks {
+            context.ask("?").await?;
+        }
+        Ok(telling(second, "late"))
+    };
+    let wait = move |_, context: TaskContext| async move {
+        if asks {
+            context.ask("?").await?;
+        }
+        Ok(NodeOutput::new())
+    };
+    let graph = if inside {
+        let child = teller("tell").function("wait", wait).edge("tell", "wait");
+        builder()
+            .channel("secret", Reducer::Untracked)
+            .subgraph("early", child.finish("wait").compile().unwrap())
+            .start(["early"])
+    } else {
+        teller("early")
+    };
+    graph
+        .function("late", late)
+        .start(["late"])
+        .finish("early")
+        .finish("late")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn two_untracked_writes_of_a_step_exclude_each_other_whatever_comes_between_them() {
+    use Tells::{Nothing, Replacement, Value};
+    let all = [Nothing, Value, Replacement];
+    for (first, second) in all
+        .iter()
+        .flat_map(|first| all.map(|second| (*first, second)))
+    {
+        for inside in [false, true] {
+            let graph = tellers(first, second, inside, false);
+            let calm = Bench::new().attempt(&graph).await.unwrap();
+            let graph = tellers(first, second, inside, true);
+            let bench = Bench::new();
+            let mut end = bench.attempt(&graph).await.unwrap();
+            // The one that told early is done, or its graph waits behind it.
+            while let Outcome::Suspended(asks) = &end.outcome {
+                for ask in asks {
+                    bench.answer(&ask.id, json!("yes")).await;
+                }
+                end = bench.attempt(&graph).await.unwrap();
+            }
+            let case = format!("{first:?} {second:?}, inside: {inside}");
+            let how = |end: &GraphEnd| format!("{:?}", end.outcome);
+            assert_eq!(how(&end), how(&calm), "{case}");
+            let is_refused = first != Nothing && first == second;
+            assert_eq!(
+                how(&end).contains("RAG0801") || how(&end).contains("ConcurrentUpdate"),
+                is_refused,
+                "{case}"
+            );
+            if !is_refused {
+                assert_eq!(seen(&end.state), seen(&calm.state), "{case}");
+                // What was told early went with its attempt.
+                let late = calm
+                    .state
+                    .value("secret")
+                    .filter(|told| **told == json!("late"));
+                assert_eq!(end.state.value("secret"), late, "{case}");
+            }
+            let log = bench.log().await;
+            let mut secrets = log.records().iter();
+            assert!(!secrets.any(|record| record.body.contains(r#""secret",{"#)));
+        }
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{
     graph::{Frame, OpenError, Outcome, Position},
     kept::{Beginning, Taken},
     node::NodeError,
-    record::{Body, Pending, Snapshot, Source, Task, TaskWrite},
+    record::{Body, Pending, Snapshot, Source, Task, TaskWrite, Unkept, forget},
     schedule::ScheduleError,
     state::{ChannelName, Delta, GraphState, Written},
 };
@@ -38,6 +38,8 @@ pub(crate) struct Move<'t> {
     pub(crate) done: &'t [Task],
     /// The writes that the changes come of, where somebody wants them.
     pub(crate) writes: Vec<(ChannelName, Written)>,
+    /// What is known of writes beside them whose values nobody knows any more.
+    pub(crate) untracked: Vec<(ChannelName, Unkept)>,
     pub(crate) deltas: Vec<(ChannelName, Delta)>,
     /// The messages in them that are no rows yet.
     pub(crate) messages: Vec<Arc<Message>>,
@@ -100,6 +102,13 @@ impl<S: GraphState> Driver<'_, S> {
             Some(_) => all_writes(&step.writes),
             None => Vec::new(),
         };
+        let untracked = match &mut at.gained {
+            Some(_) => {
+                let writes = step.writes.iter().flatten();
+                writes.flat_map(|write| write.untracked.clone()).collect()
+            }
+            None => Vec::new(),
+        };
         let reduced = self.graph.reduce(&at.state, &tasks, &mut step.writes);
         let deltas = match reduced {
             Ok(deltas) => deltas,
@@ -111,6 +120,7 @@ impl<S: GraphState> Driver<'_, S> {
             step: at.step + 1,
             done: &tasks,
             writes,
+            untracked,
             deltas,
             messages: step.take_messages(),
             begins: None,
@@ -197,6 +207,7 @@ impl<S: GraphState> Driver<'_, S> {
             step,
             done,
             mut writes,
+            mut untracked,
             mut deltas,
             messages,
             begins,
@@ -215,9 +226,12 @@ impl<S: GraphState> Driver<'_, S> {
         }
         if let Some(gained) = &mut at.gained {
             gained.extend_from_slice(&writes);
+            at.lost.extend_from_slice(&untracked);
         }
         if self.graph.has_untracked {
-            writes.retain(|(channel, _)| self.graph.is_tracked(channel));
+            untracked.extend(forget(&mut writes, |channel| {
+                self.graph.is_tracked(channel)
+            }));
             deltas.retain(|(channel, _)| self.graph.is_tracked(channel));
         }
         let base = match begins {
@@ -237,6 +251,7 @@ impl<S: GraphState> Driver<'_, S> {
             base: base.as_ref(),
             deltas: &deltas,
             writes: &writes,
+            untracked: &untracked,
             done: done.iter().map(|task| &task.task),
             kept: &at.kept.chains,
             migrations: if is_first || source == Source::Fork {

@@ -434,8 +434,7 @@ impl<'g, S: GraphState> Driver<'g, S> {
             let key = TaskWrite::key(self.scope.namespace(), &task.task);
             if self.graph.has_untracked {
                 let mut kept = write.clone();
-                kept.writes
-                    .retain(|(channel, _)| self.graph.is_tracked(channel));
+                kept.forget(|channel| self.graph.is_tracked(channel));
                 facts.fact(key, kind::TASK_WRITE, &kept);
             } else {
                 facts.fact(key, kind::TASK_WRITE, write);

@@ -200,6 +200,7 @@ impl<S: GraphState> Driver<'_, S> {
             base: None,
             deltas: &[],
             writes: &[],
+            untracked: &[],
             done: std::iter::empty(),
             kept: &at.kept.chains,
             migrations: &at.migrations,

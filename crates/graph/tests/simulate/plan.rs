@@ -496,20 +496,18 @@ impl Generator<'_> {
         Ends { entry: name, exit }
     }
 
-    /// Lets some nodes write what no record keeps, each to a channel of its own. None
-    /// of them is sent to: two writers of a step would be refused, but only as long as
-    /// nobody resumes the run between them.
+    /// Lets some nodes write what no record keeps, each to a channel of its own. Of one
+    /// that is sent to, two tasks of a step may: then the step is refused.
     fn keep_from_records(&mut self) {
         let nodes = self.plan.nodes.iter();
-        let sent_to: Vec<_> = nodes
-            .flat_map(|node| match &node.way {
-                Way::Sends(target, _) => [Some(target.clone()), node.policy.on_error.clone()],
-                _ => [None, node.policy.on_error.clone()],
-            })
-            .flatten()
-            .collect();
+        let sent_to = nodes.filter_map(|node| match &node.way {
+            Way::Sends(target, _) => Some(target.clone()),
+            _ => None,
+        });
+        let sent_to: Vec<_> = sent_to.collect();
         for node in &mut self.plan.nodes {
-            let may = self.dice.chance(25) && !sent_to.contains(&node.name);
+            let percent = if sent_to.contains(&node.name) { 5 } else { 25 };
+            let may = self.dice.chance(percent);
             if let Work::Script(script) = &mut node.work {
                 script.unkept = may.then(|| format!("unkept-{}-{}", self.plan.name, node.name));
                 script.settle();

@@ -316,6 +316,7 @@ fn unbegun() -> Checkpoint {
         base: None,
         deltas: Vec::new(),
         writes: Vec::new(),
+        untracked: Vec::new(),
         done: Vec::new(),
         kept: std::collections::BTreeMap::new(),
         migrations: Vec::new(),
