@@ -9,6 +9,7 @@ mod inside;
 mod kept;
 mod limits;
 mod migrations;
+mod pruned;
 mod unfit;
 mod watched;
 

@@ -51,6 +51,8 @@ struct Kept {
     waiting: BTreeSet<String>,
     /// Checkpoints of calls whose state is kept.
     called: BTreeSet<Seq>,
+    /// What tasks had done that are left to do at a checkpoint that stays.
+    done: BTreeSet<Seq>,
 }
 
 impl Runtime {
@@ -167,11 +169,12 @@ impl Kept {
             calls: BTreeSet::new(),
             waiting: survey.waiting(),
             called: BTreeSet::new(),
+            done: survey.done_before(first.1),
         })
     }
 
     fn keeps(&self, row: &Row) -> bool {
-        if self.from.is_some_and(|from| row.seq >= from) {
+        if self.from.is_some_and(|from| row.seq >= from) || self.done.contains(&row.seq) {
             return true;
         }
         match &row.what {

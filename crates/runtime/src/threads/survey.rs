@@ -23,6 +23,9 @@ const PAGE: usize = 1_000;
 pub(super) struct Survey {
     pub(super) rows: Vec<Row>,
     pub(super) calls: Calls,
+    /// Where somebody changed a state between two steps, and what was left to do then:
+    /// tasks that may have begun before.
+    left: Vec<(Seq, Pending)>,
 }
 
 /// A record.
@@ -33,6 +36,8 @@ pub(super) struct Row {
     pub(super) at_ms: u64,
     /// How long its body is.
     pub(super) bytes: usize,
+    /// The chain that it is on, or that its key names.
+    about: Namespace,
     pub(super) what: What,
 }
 
@@ -97,11 +102,13 @@ impl Survey {
             for record in &page {
                 after = record.seq;
                 survey.calls.take(record)?;
+                survey.left.extend(left(record)?);
                 survey.rows.push(Row {
                     seq: record.seq,
                     run: record.run.clone(),
                     at_ms: record.at_ms,
                     bytes: record.body.len(),
+                    about: about(record),
                     what: what(record)?,
                 });
             }
@@ -293,6 +300,19 @@ impl Survey {
         self.begun(|after, namespace| after > seq || tasks.hold(namespace.as_str()))
     }
 
+    /// What tasks had done before a checkpoint at `first` or later at which they are
+    /// left to do. They keep their ids there, so that who goes on from it finds that.
+    pub(super) fn done_before(&self, first: Seq) -> BTreeSet<Seq> {
+        let mut done = BTreeSet::new();
+        for (at, pending) in self.left.iter().filter(|(at, _)| *at >= first) {
+            let tasks = Tasks::of(pending);
+            let before = self.rows.iter().take_while(|row| row.seq < *at);
+            let own = before.filter(|row| tasks.hold(row.about.as_str()));
+            done.extend(own.map(|row| row.seq));
+        }
+        done
+    }
+
     fn begun(&self, counts: impl Fn(Seq, &Namespace) -> bool) -> Vec<(CallId, String)> {
         let calls = self.rows.iter().filter_map(|row| match &row.what {
             What::Intent {
@@ -306,6 +326,26 @@ impl Survey {
         calls
             .filter(|(call, _)| seen.insert(call.clone()))
             .collect()
+    }
+}
+
+/// What a checkpoint leaves to do whose tasks may have begun before it, and its place.
+fn left(record: &Record) -> Result<Option<(Seq, Pending)>, JournalError> {
+    if record.chain != root() || !record.is(kind::CHECKPOINT) {
+        return Ok(None);
+    }
+    let checkpoint: Checkpoint = record.decode(kind::CHECKPOINT)?;
+    let keeps_tasks = matches!(checkpoint.source, Source::Update | Source::Migration);
+    Ok(keeps_tasks.then_some((record.seq, checkpoint.pending)))
+}
+
+/// The chain that a record is on. Facts that a root chain has about a task have its name
+/// in their keys, behind their kind.
+fn about(record: &Record) -> Namespace {
+    let chain = &record.chain.namespace;
+    match record.key().and_then(|key| key.as_str().split_once('/')) {
+        Some((_, name)) if chain.is_root() => Namespace::from(name),
+        _ => chain.clone(),
     }
 }
 
