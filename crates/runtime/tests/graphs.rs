@@ -10,6 +10,7 @@ mod kept;
 mod limits;
 mod migrations;
 mod pruned;
+mod refused;
 mod unfit;
 mod watched;
 
