@@ -566,6 +566,7 @@ impl GraphRunner {
             limits: self.limits,
             input: None,
             queued: None,
+            queue_after: 0,
         };
         let mut opening = Write::new();
         opening.content(definition);

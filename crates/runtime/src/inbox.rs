@@ -23,6 +23,7 @@ pub use cancel::{CancelBody, CancelRequest, Cancelling};
 pub(crate) use cancel::{is_asked, still_asked};
 pub(crate) use queue::item_of_key;
 pub use queue::{ItemBody, OnBusy, QueuedInput, TakenBody, Turn, queue};
+pub(crate) use queue::{Taking, Waiting};
 pub(crate) use watch::{heeding, is_left};
 
 /// How many records are read in one look; any of them is reason enough.

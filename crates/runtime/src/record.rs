@@ -7,6 +7,7 @@ use rustagents_core::{
     budget::Limits,
     digest::Digest,
     ids::{AskId, CallId, MessageId, TaskId},
+    journal::Seq,
     message::Usage,
 };
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,15 @@ pub struct RunOpened {
     /// The name of the input, where it had waited in the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<String>,
+    /// The place up to which no input waited when the run was opened, so that whoever
+    /// looks for those that wait begins behind it. Absent where nothing stands before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub queue_after: Seq,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(place: &Seq) -> bool {
+    *place == 0
 }
 
 /// Where a plan comes from, so that a resume needs only the thread.

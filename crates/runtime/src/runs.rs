@@ -37,7 +37,7 @@ pub use update::{StateEdit, UpdateState, Updated};
 use crate::{
     answers::{Answers, Decision},
     gone::{self, Forcing},
-    inbox::{self, QueuedInput},
+    inbox::{self, QueuedInput, Taking, Waiting},
     keep::{KeepEvents, Keeping, LostEvents},
     ledger,
     program::Program,
@@ -265,14 +265,13 @@ impl Runtime {
         // Between the look and the claim somebody else may have opened a run.
         let log = ThreadLog::load(&*self.journal, &thread, &Branch::main()).await?;
         refuse_unfinished(&thread, ThreadView::of(&thread, log.clone())?)?;
-        if let Some(item) = item
-            && !self.is_next(&thread, item).await?
-        {
+        let since = log.last_seq();
+        let waiting = Waiting::look(&*self.journal, &thread, since).await?;
+        let Some(taking) = waiting.taking(item) else {
             return Ok(None);
-        }
+        };
         let input = start.input.as_ref();
         let input = input.map(|_| MessageId::numbered(log.last_message() + 1));
-        let since = log.last_seq();
         let run = self.fresh_run();
         let (keeping, kept) = self.kept(&thread, &run, watch.clone());
         let scope = Scope::root(RunShared {
@@ -283,7 +282,7 @@ impl Runtime {
             budget: Budget::resumed(start.limits, Spent::default()),
             ..self.shared(thread, &claim, kept)
         });
-        let driven = self.drive_new(program, &scope, start, item, since);
+        let driven = self.drive_new(program, &scope, start, taking, since);
         let driven = keeping.through(Box::pin(driven)).await?;
         let driven = driven.missing(keeping.lost());
         let report = self.answered(program, &claim, driven, &watch).await?;
@@ -296,10 +295,10 @@ impl Runtime {
         program: &Program,
         scope: &Scope,
         start: Start,
-        item: Option<&QueuedInput>,
+        taking: Taking<'_>,
         since: Seq,
     ) -> Result<Driven, RunError> {
-        let at = self.open(program, scope, start, item).await?;
+        let at = self.open(program, scope, start, taking).await?;
         started(scope);
         scope.emit(|| Event::CheckpointSaved {
             namespace: Namespace::root(),
@@ -314,19 +313,20 @@ impl Runtime {
         program: &Program,
         scope: &Scope,
         start: Start,
-        item: Option<&QueuedInput>,
+        taking: Taking<'_>,
     ) -> Result<Position, RunError> {
         let opened = RunOpened {
             target: start.target,
             definition: program.definition().digest(),
             limits: start.limits,
             input: scope.run().input.clone(),
-            queued: item.map(|item| item.id.clone()),
+            queued: taking.item.map(|item| item.id.clone()),
+            queue_after: taking.none_up_to,
         };
         let mut opening = Write::new();
         opening.content(program.definition().content());
         opening.commit(kind::RUN_OPENED, &opened);
-        if let Some(item) = item {
+        if let Some(item) = taking.item {
             item.take(&scope.run().run, &mut opening);
         }
         let mut input = Writes::new();

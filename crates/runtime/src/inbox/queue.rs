@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::{Outside, root};
 use crate::{
     program::Program,
-    record::{RunClosed, Target},
+    record::{RunClosed, RunOpened, Target},
     report::Report,
     runs::{RunError, Runtime, Start, Watch, check_input},
     threads::{Rewind, opened_at},
@@ -119,7 +119,8 @@ pub async fn queue(
     journal: &dyn Journal,
     thread: &ThreadId,
 ) -> Result<Vec<QueuedInput>, JournalError> {
-    let (mut items, mut taken, mut after) = (BTreeMap::new(), BTreeSet::new(), 0);
+    let (mut items, mut taken) = (BTreeMap::new(), BTreeSet::new());
+    let mut after = none_up_to(journal, thread).await?;
     loop {
         let select = Select::all().on(root()).of(kind::ITEM).of(kind::TAKEN);
         let page = journal.read(thread, select.after(after).limit(PAGE));
@@ -141,6 +142,60 @@ pub async fn queue(
     let mut items: Vec<_> = items.into_values().filter(waits).collect();
     items.sort_by_key(|item| (!item.body.ahead, item.seq));
     Ok(items)
+}
+
+/// The place up to which no input waits, as the opening of the last run says: so a look
+/// costs what came since, however long the thread is.
+async fn none_up_to(journal: &dyn Journal, thread: &ThreadId) -> Result<Seq, JournalError> {
+    let last = Select::all().on(root()).of(kind::RUN_OPENED);
+    let last = journal.read(thread, last.newest_first().limit(1)).await?;
+    let opened = last.first();
+    let opened = opened.map(|record| record.decode::<RunOpened>(kind::RUN_OPENED));
+    Ok(opened.transpose()?.map_or(0, |opened| opened.queue_after))
+}
+
+/// What waits for a thread on which a run is about to be opened.
+pub(crate) struct Waiting {
+    items: Vec<QueuedInput>,
+    /// The last place that was looked at for sure.
+    last: Seq,
+}
+
+impl Waiting {
+    /// What waits for a thread whose records up to `last` are there; nothing does before
+    /// its first one.
+    pub(crate) async fn look(
+        journal: &dyn Journal,
+        thread: &ThreadId,
+        last: Seq,
+    ) -> Result<Self, JournalError> {
+        let items = match last {
+            0 => Vec::new(),
+            _ => queue(journal, thread).await?,
+        };
+        Ok(Self { items, last })
+    }
+
+    /// Takes `item` out, or nothing; `None` if another one is next.
+    pub(crate) fn taking<'i>(&self, item: Option<&'i QueuedInput>) -> Option<Taking<'i>> {
+        let is_it = |first: &QueuedInput| item.is_some_and(|item| item.id == first.id);
+        if item.is_some() && !self.items.first().is_some_and(is_it) {
+            return None;
+        }
+        let others = self.items.iter().filter(|other| !is_it(other));
+        let before = others.map(|other| other.seq.saturating_sub(1)).min();
+        let none_up_to = before.map_or(self.last, |before| before.min(self.last));
+        Some(Taking { item, none_up_to })
+    }
+}
+
+/// What opening a run does to the queue.
+#[derive(Clone, Copy)]
+pub(crate) struct Taking<'i> {
+    /// The input that it takes, if it had waited.
+    pub(crate) item: Option<&'i QueuedInput>,
+    /// The place up to which none waits then.
+    pub(crate) none_up_to: Seq,
 }
 
 fn queued(record: &Record, id: &str) -> Result<QueuedInput, JournalError> {
@@ -319,7 +374,8 @@ impl Runtime {
         }
         if let Some(run) = &item.body.instead_of {
             self.wait_until_free(thread).await?;
-            if !self.is_next(thread, item).await? {
+            let waiting = queue(self.journal(), thread).await?;
+            if waiting.first().is_none_or(|first| first.id != item.id) {
                 return Ok(None);
             }
             self.go_back(program, thread, run).await?;
@@ -350,16 +406,6 @@ impl Runtime {
             repeats: true,
         };
         self.rewind_run(program, rewind, Some(run)).await.map(drop)
-    }
-
-    /// Whether the input is the one that is next.
-    pub(crate) async fn is_next(
-        &self,
-        thread: &ThreadId,
-        item: &QueuedInput,
-    ) -> Result<bool, JournalError> {
-        let waiting = queue(self.journal(), thread).await?;
-        Ok(waiting.first().is_some_and(|first| first.id == item.id))
     }
 
     /// Waits until something can be done about an input of a thread: until its thread

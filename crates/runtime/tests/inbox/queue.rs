@@ -8,12 +8,13 @@ use std::sync::{
 use rustagents_core::{
     code::Coded,
     ids::ThreadId,
-    journal::{Journal, JournalError, kind},
+    journal::{Journal, JournalError, Seq, kind},
     recorder::Durability,
 };
 use rustagents_runtime::{
     OnBusy, Start, Status, Watch,
     inbox::{QueuedInput, Turn, queue},
+    record::RunOpened,
     threads::{self, Fork, Keep, check, fork, transfer},
 };
 use rustagents_store::MemoryJournal;
@@ -330,4 +331,53 @@ async fn copies_have_what_waits_too() {
         .await;
     assert_eq!(done.unwrap().status, Status::Completed);
     assert_eq!(waiting(&bench).await, ["one"]);
+}
+
+/// The place up to which none waits, as the last opening says.
+async fn none_up_to(bench: &Bench) -> Seq {
+    let log = bench.log().await;
+    let opened = log.records().iter().rev();
+    let opened = opened.clone().find(|record| record.is(kind::RUN_OPENED));
+    let opened: RunOpened = opened.unwrap().decode(kind::RUN_OPENED).unwrap();
+    opened.queue_after
+}
+
+#[tokio::test]
+async fn an_opening_says_up_to_where_none_waits() {
+    let bench = Bench::new();
+    bench.start(TALK).await.unwrap();
+    assert_eq!(none_up_to(&bench).await, 0, "nothing is before the first");
+    let last = bench.log().await.last_seq();
+    bench.start(TALK).await.unwrap();
+    assert_eq!(none_up_to(&bench).await, last);
+    let last = bench.log().await.last_seq();
+    let one = enqueue(&bench, "one", OnBusy::Enqueue).await;
+    let two = enqueue(&bench, "two", OnBusy::Enqueue).await;
+    bench.start(TALK).await.unwrap();
+    assert_eq!(none_up_to(&bench).await, last, "both wait behind it");
+    assert!(next(&bench, &one).await);
+    assert_eq!(none_up_to(&bench).await, last + 1, "the other one does");
+    assert_eq!(waiting(&bench).await, ["two"]);
+    let urgent = enqueue(&bench, "urgent", OnBusy::Interrupt).await;
+    assert!(next(&bench, &urgent).await);
+    assert_eq!(none_up_to(&bench).await, last + 1, "it still does");
+    assert_eq!(waiting(&bench).await, ["two"]);
+    assert!(next(&bench, &two).await);
+    assert_eq!(waiting(&bench).await, [] as [&str; 0]);
+    is_whole(&bench).await;
+}
+
+#[tokio::test]
+async fn a_look_reads_what_came_since_and_no_more() {
+    let bench = Bench::new();
+    let mut reads = Vec::new();
+    for _ in 0..12 {
+        bench.start(TALK).await.unwrap();
+        enqueue(&bench, "late", OnBusy::Enqueue).await;
+        let item = queue(&*bench.journal, &Bench::thread()).await.unwrap();
+        assert!(next(&bench, &item[0]).await);
+        let last = bench.log().await.last_seq();
+        reads.push(last - none_up_to(&bench).await);
+    }
+    assert!(reads[1..].iter().all(|read| *read == reads[1]), "{reads:?}");
 }
