@@ -11,7 +11,7 @@ use rustagents_core::{
     log::ThreadLog,
     message::Message,
     recorder::Durability,
-    scope::{RunShared, Scope, Write},
+    scope::{RunShared, Scope, Without, Write},
     store::GivenStore,
 };
 use rustagents_graph::{Frameless, Graph, GraphEnd, Outcome, Update, Writes};
@@ -91,6 +91,7 @@ pub(crate) async fn scope(
         log: ThreadLog::default(),
         budget: Budget::resumed(limits, Spent::default()),
         bounds: Bounds::default(),
+        without: Without::default(),
         events,
         clock: Arc::new(SystemClock::new()),
         durability,

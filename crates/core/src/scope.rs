@@ -4,10 +4,11 @@
 //! counters. A scope owns the head of its own chain; nobody else commits there.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     pin::pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -67,6 +68,8 @@ pub struct RunShared {
     pub budget: Budget,
     /// How large its graphs may grow.
     pub bounds: Bounds,
+    /// What graphs inside its graph go on without, as a person said.
+    pub without: Without,
     /// Who watches.
     pub events: Events,
     /// The application store that tools and nodes may use.
@@ -79,6 +82,27 @@ pub struct RunShared {
     pub cancel: CancellationToken,
     /// Fires when everything should stop at the next boundary.
     pub drain: CancellationToken,
+}
+
+/// Tasks and joins that a run goes on without if they do not fit any more, by their
+/// names with the tasks around them. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Without(Arc<Mutex<BTreeSet<String>>>);
+
+impl Without {
+    /// Adds a name.
+    pub fn add(&self, name: impl Into<String>) {
+        self.names().insert(name.into());
+    }
+
+    /// Whether `name` was added.
+    pub fn has(&self, name: &str) -> bool {
+        self.names().contains(name)
+    }
+
+    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl fmt::Debug for RunShared {

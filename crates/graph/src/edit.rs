@@ -116,7 +116,7 @@ impl<S: GraphState> Graph<S> {
         then: Position<S>,
         write: &mut Write,
     ) -> Result<Position<S>, OpenError> {
-        self.check_fits(&then.pending)?;
+        self.check_fits(scope, &then.pending)?;
         Driver::new(self.compiled(), scope).rewind(at, then, write)
     }
 }

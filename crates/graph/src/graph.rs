@@ -12,7 +12,7 @@ use rustagents_core::{
     ask::Ask,
     budget::BudgetExceeded,
     event::{Event, RunEnd},
-    ids::NodeName,
+    ids::{NodeName, TaskId},
     journal::{JournalError, kind},
     scope::{Halt, Scope, Write},
 };
@@ -468,16 +468,22 @@ impl<S: GraphState> Graph<S> {
     }
 
     /// Says whether all nodes are there that `pending` names.
-    pub(crate) fn check_fits(&self, pending: &Pending) -> Result<(), Halt> {
+    pub(crate) fn check_fits(&self, scope: &Scope, pending: &Pending) -> Result<(), Halt> {
+        let inside = !scope.namespace().is_root();
+        let without = |name: &TaskId| {
+            let name = scope.namespace().child(name);
+            inside && scope.run().without.has(name.as_str())
+        };
         let mut tasks = pending.next.iter().chain(&pending.deferred);
-        if let Some(task) = tasks.find(|task| !self.has_node(&task.node)) {
+        if let Some(task) = tasks.find(|task| !self.has_node(&task.node) && !without(&task.task)) {
             return Err(Halt::Incompatible {
                 what: format!("task {}", task.task),
                 difference: format!("there is no node `{}` any more", task.node),
             });
         }
         let is_gone = |waiting: &&crate::record::Waiting| {
-            !self.0.joins.iter().any(|join| join.name == waiting.join)
+            let known = self.0.joins.iter().any(|join| join.name == waiting.join);
+            !known && !without(&TaskId::from(&*waiting.join))
         };
         if let Err(error) = self.0.check_calls(pending) {
             return Err(Halt::Incompatible {

@@ -41,6 +41,7 @@ mod way_out;
 pub use builder::{END, GraphBuilder, GraphFault, GraphFaults, START};
 pub use cache::{MemoryCache, NodeCache};
 pub use driver::Failure;
+pub use dropping::Lost;
 pub use edit::Edit;
 pub use effect::{Spawned, StepContext, StepError, StepOptions};
 pub use graph::{Frame, Frameless, Graph, GraphEnd, Outcome, Position};

@@ -25,6 +25,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
+    dropping::Lost,
     effect::{StepError, Work},
     inside::{Children, KeptState},
     kept::{CallBefore, Memory},
@@ -73,6 +74,16 @@ pub trait Node<S: GraphState = State>: Send + Sync {
     /// [`Halt`] where it cannot.
     fn check_inside(&self, around: &S, scope: &Scope) -> Result<(), Halt> {
         let _ = (around, scope);
+        Ok(())
+    }
+
+    /// Adds what is pending in the graph that it runs, where that has begun, and does not
+    /// fit it any more.
+    ///
+    /// # Errors
+    /// [`Halt`] where the records cannot be read.
+    fn lost_inside(&self, around: &S, scope: &Scope, lost: &mut Lost) -> Result<(), Halt> {
+        let _ = (around, scope, lost);
         Ok(())
     }
 

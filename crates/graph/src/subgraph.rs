@@ -22,11 +22,12 @@ use serde_json::Value;
 
 use crate::{
     driver::Driver,
+    dropping::Lost,
     graph::{Frameless, Graph, GraphEnd, OpenError, Outcome, Position},
     inside::{Children, KeptState},
     kept::{Around, CallBefore},
     node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext},
-    record::Unkept,
+    record::{Task, Unkept},
     schedule::way_beyond,
     state::{ChannelName, ChannelSpec, GraphState, Written},
     topology::GraphTopology,
@@ -101,6 +102,13 @@ impl<S: GraphState> Node<S> for Shared<S> {
 
     fn check_inside(&self, around: &S, scope: &Scope) -> Result<(), Halt> {
         self.graph.check_begun(scope, || {
+            let state = around.adopted(self.graph.channels());
+            Position::on_around(state, scope, true, &self.around)
+        })
+    }
+
+    fn lost_inside(&self, around: &S, scope: &Scope, lost: &mut Lost) -> Result<(), Halt> {
+        lost.look_at(&self.graph, scope, || {
             let state = around.adopted(self.graph.channels());
             Position::on_around(state, scope, true, &self.around)
         })
@@ -228,6 +236,10 @@ impl<S: GraphState, C: GraphState> Node<S> for Adapter<S, C> {
         self.graph.check_begun(scope, || self.graph.position(scope))
     }
 
+    fn lost_inside(&self, _: &S, scope: &Scope, lost: &mut Lost) -> Result<(), Halt> {
+        lost.look_at(&self.graph, scope, || self.graph.position(scope))
+    }
+
     fn look_back(&self, chain: &Namespace, scope: &Scope) -> Result<Option<KeptState>, Halt> {
         let kept = self.graph.kept_on(chain, &Around::default(), scope);
         kept.map(Some)
@@ -300,8 +312,8 @@ async fn drive_from<C: GraphState>(
     if scope.namespace().depth() > most {
         return Err(too_deep(most));
     }
-    graph.check_fits(&at.pending)?;
-    let at = graph.inside(at)?;
+    graph.check_fits(scope, &at.pending)?;
+    let at = left_behind(graph, scope, graph.inside(at)?).await?;
     let at = if at.checkpoint == 0 {
         let opened = Box::pin(graph.open_sent(scope, at, input, argument, scope.write())).await;
         opened.map_err(not_opened)?
@@ -334,6 +346,36 @@ async fn drive_from<C: GraphState>(
         })),
         Outcome::Budget(exceeded) => Err(Halt::Budget(exceeded).into()),
     }
+}
+
+/// Goes on without what does not fit any more, as a person said; what fits is left. If
+/// nothing is, the child fails, and nothing is recorded of that.
+async fn left_behind<C: GraphState>(
+    graph: &Graph<C>,
+    scope: &Scope,
+    at: Position<C>,
+) -> Result<Position<C>, NodeError> {
+    let is_gone = |task: &Task| !graph.has_node(&task.node);
+    let mut tasks = at.pending.next.iter().chain(&at.pending.deferred);
+    if !tasks.any(is_gone) && graph.lost_joins(&at.pending).is_empty() {
+        return Ok(at);
+    }
+    let mut write = scope.write();
+    let left = graph.drop_tasks(scope, at, is_gone, &mut write);
+    let left = left.map_err(not_opened)?;
+    if left.pending.next.is_empty() {
+        return Err(NodeError::Failed(NodeFailure {
+            code: Code::Incompatible,
+            class: Class::Caller,
+            message: format!(
+                "nothing that was pending fits graph `{}` any more",
+                graph.name()
+            ),
+            hint: Some("give the thread a new input".into()),
+        }));
+    }
+    scope.append(write).await.map_err(Halt::from)?;
+    Ok(left)
 }
 
 /// What is said of a child that goes on in a graph that is not there.

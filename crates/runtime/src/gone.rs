@@ -8,12 +8,13 @@ use rustagents_core::{
     ask::{Answer, Ask},
     code::Code,
     event::Event,
-    ids::{Branch, CallId, Namespace, NodeName, TaskId},
+    ids::{Branch, CallId, Namespace, NodeName, RunId, TaskId},
     journal::kind,
-    scope::{Halt, Scope, Write},
+    log::ThreadLog,
+    scope::{Halt, Scope, Without, Write},
 };
 use rustagents_graph::{
-    Graph, GraphState, Position,
+    Graph, GraphState, Lost, Position,
     record::{Pending, Task, TaskWrite},
 };
 
@@ -21,7 +22,7 @@ use crate::{
     answers::{AnswerError, Answers, Decision},
     doubt::{self, Tasks},
     ledger,
-    record::{Forced, GoneWithout, RunClosed},
+    record::{Forced, GoneWithout, RunAttempt, RunClosed},
     runs::RunError,
     view::ThreadView,
 };
@@ -69,7 +70,8 @@ impl Forcing {
         decisions: &[Decision],
     ) -> Result<Option<Self>, RunError> {
         let at = graph.position(scope)?;
-        let gone = Gone::of(fits, scope, &at.pending)?;
+        let mut gone = Gone::of(fits, scope, &at.pending)?;
+        gone.lost(graph.lost_inside(scope, &at)?);
         if gone.is_empty() {
             return Ok(None);
         }
@@ -82,6 +84,12 @@ impl Forcing {
             let is_dropped = |task: &Task| gone.dropped.contains_key(&task.task);
             at = graph.drop_tasks(scope, at, is_dropped, &mut write)?;
         }
+        gone.inside
+            .keys()
+            .for_each(|task| scope.run().without.add(task.as_str()));
+        gone.inside_joins
+            .iter()
+            .for_each(|join| scope.run().without.add(join));
         graph.check_going_on(scope, &at)?;
         let ends = gone.drops() && at.pending.next.is_empty();
         if ends {
@@ -96,6 +104,25 @@ impl Forcing {
             ends,
         }))
     }
+}
+
+/// What graphs inside the graph of `run` go on without, as its attempts say.
+pub(crate) fn without(log: &ThreadLog, run: &RunId) -> Without {
+    let without = Without::default();
+    let records = log.records().iter();
+    let attempts = records.filter(|record| record.run == *run && record.is(kind::RUN_ATTEMPT));
+    for attempt in attempts {
+        // Who looks at a thread has read its attempts already.
+        let attempt = attempt.decode::<RunAttempt>(kind::RUN_ATTEMPT);
+        for forced in attempt.into_iter().flat_map(|attempt| attempt.forced) {
+            match forced.what {
+                GoneWithout::Task(task) => without.add(task.as_str()),
+                GoneWithout::Join(join) => without.add(join),
+                GoneWithout::Call(_) => {}
+            }
+        }
+    }
+    without
 }
 
 /// Tells those who watch what was forced.
@@ -136,6 +163,9 @@ struct Gone {
     /// Tasks without a node, each with the reason.
     dropped: BTreeMap<TaskId, String>,
     joins: Vec<String>,
+    /// The same of graphs inside, which drop them when their tasks go on.
+    inside: BTreeMap<TaskId, String>,
+    inside_joins: Vec<String>,
     /// Calls of dropped tasks, and of others those that do not fit.
     calls: Vec<GoneCall>,
 }
@@ -178,11 +208,21 @@ impl Gone {
         Ok(())
     }
 
-    fn is_empty(&self) -> bool {
-        self.calls.is_empty() && !self.drops()
+    /// Adds what graphs inside go on without.
+    fn lost(&mut self, lost: Lost) {
+        for (task, node) in lost.tasks {
+            let why = format!("there is no node `{node}` any more");
+            self.inside.insert(task, why);
+        }
+        self.inside_joins = lost.joins;
     }
 
-    /// Whether tasks or joins are dropped.
+    fn is_empty(&self) -> bool {
+        let inside = !self.inside.is_empty() || !self.inside_joins.is_empty();
+        self.calls.is_empty() && !self.drops() && !inside
+    }
+
+    /// Whether tasks or joins are dropped right here.
     fn drops(&self) -> bool {
         !self.dropped.is_empty() || !self.joins.is_empty()
     }
@@ -251,7 +291,8 @@ impl Gone {
     }
 
     fn dropped_tasks(&self) -> Tasks<'_> {
-        self.dropped.keys().map(TaskId::as_str).collect()
+        let tasks = self.dropped.keys().chain(self.inside.keys());
+        tasks.map(TaskId::as_str).collect()
     }
 
     /// Refuses what is pending besides and does not fit, and answers to what is gone.
@@ -294,7 +335,10 @@ impl Gone {
         let namespace = namespace.filter(|namespace| !namespace.is_root());
         let asker = namespace.map_or(ask.id.as_str(), Namespace::as_str);
         let mut around = doubt::around(asker);
-        let why = around.find_map(|task| self.dropped.get(&TaskId::from(task)));
+        let why = around.find_map(|task| {
+            let task = TaskId::from(task);
+            self.dropped.get(&task).or_else(|| self.inside.get(&task))
+        });
         why.cloned()
     }
 
@@ -314,11 +358,13 @@ impl Gone {
 
     /// What is recorded of it.
     fn forced(&self) -> Vec<Forced> {
-        let tasks = self.dropped.iter().map(|(task, why)| Forced {
+        let tasks = self.dropped.iter().chain(&self.inside);
+        let tasks = tasks.map(|(task, why)| Forced {
             what: GoneWithout::Task(task.clone()),
             why: why.clone(),
         });
-        let joins = self.joins.iter().map(|join| Forced {
+        let joins = self.joins.iter().chain(&self.inside_joins);
+        let joins = joins.map(|join| Forced {
             what: GoneWithout::Join(join.clone()),
             why: "there is no such join any more".into(),
         });

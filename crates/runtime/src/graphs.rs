@@ -481,6 +481,7 @@ impl GraphRunner {
                 },
                 input: view.opened.input.clone(),
                 budget: Budget::resumed(another.limits, spent),
+                without: gone::without(&log, &view.run),
                 log,
                 ..self
                     .runtime

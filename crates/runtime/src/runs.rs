@@ -20,7 +20,7 @@ use rustagents_core::{
     log::ThreadLog,
     message::Message,
     recorder::Durability,
-    scope::{Halt, RunShared, Scope, Write},
+    scope::{Halt, RunShared, Scope, Without, Write},
     store::{GivenStore, Store},
 };
 use rustagents_graph::{
@@ -699,6 +699,7 @@ impl Runtime {
             log: ThreadLog::default(),
             budget: Budget::resumed(Limits::default(), Spent::default()),
             bounds: self.bounds,
+            without: Without::default(),
             events: watch.events,
             store: self.store.clone(),
             clock: Arc::clone(&self.clock),

@@ -4,6 +4,7 @@ mod change;
 mod children;
 mod drain;
 mod force;
+mod forced_inside;
 mod forks;
 mod inside;
 mod kept;

@@ -11,7 +11,7 @@ use rustagents_core::{
     journal::{Author, Batch, Chain, Claim, Entry, Journal, JournalError, Place, kind},
     log::ThreadLog,
     recorder::Durability,
-    scope::RunShared,
+    scope::{RunShared, Without},
     store::GivenStore,
 };
 
@@ -37,6 +37,7 @@ pub fn shared(
         log,
         budget: Budget::resumed(Limits::default(), Spent::default()),
         bounds: Bounds::default(),
+        without: Without::default(),
         events: Events::default(),
         clock: Arc::new(TestClock::new()),
         durability: Durability::Sync,

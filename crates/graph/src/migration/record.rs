@@ -159,7 +159,7 @@ impl<S: GraphState> Graph<S> {
     /// # Errors
     /// [`Halt`] as for [`restore`](Self::restore).
     pub fn check_going_on(&self, scope: &Scope, at: &Position<S>) -> Result<(), Halt> {
-        self.check_fits(&at.pending)?;
+        self.check_fits(scope, &at.pending)?;
         Driver::new(self.compiled(), scope).check_owed(at)?;
         for task in at.tasks() {
             let node = self.compiled().node(&task.node);

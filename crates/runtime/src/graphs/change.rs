@@ -17,6 +17,7 @@ use super::{Decisions, GraphRunError, GraphRunner, GraphView, look};
 use crate::{
     answers::Answers,
     doubt::{self, Tasks},
+    gone,
     inbox::{Answered, CancelRequest},
     ledger,
     record::{RunClosed, RunSuspended},
@@ -222,6 +223,7 @@ impl GraphRunner {
             run: view.run.clone(),
             attempt: view.attempts,
             log: view.log().clone(),
+            without: gone::without(view.log(), &view.run),
             budget: Budget::resumed(view.limits, Spent::default()),
             ..self
                 .runtime

@@ -62,8 +62,10 @@ impl GraphRunner {
     ///
     /// What was dropped and settled is recorded with the attempt, and told as
     /// [`Event::Forced`]. If nothing is left to do then, the run ends as failed. Where
-    /// all fits, it is a resume like any other. Nothing is dropped in graphs inside the
-    /// graph: what does not fit there is refused as by a resume.
+    /// all fits, it is a resume like any other. Tasks and joins of graphs inside the graph
+    /// are dropped when their graphs go on; one of which nothing is left fails. A call of
+    /// an agent in one, and what a graph has that a node runs with
+    /// [`run_graph`](rustagents_graph::TaskContext::run_graph), has to fit as for a resume.
     ///
     /// A step or call that may have taken effect is no less in doubt: `answers` must
     /// say what became of it, by [`Decision::Done`](crate::Decision::Done) or

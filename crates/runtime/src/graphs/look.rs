@@ -17,6 +17,7 @@ use rustagents_graph::{
 
 use super::{GraphRun, GraphRunError, GraphRunner};
 use crate::{
+    gone,
     inspect::{self, Moment},
     report::Status,
     threads,
@@ -221,6 +222,7 @@ impl GraphRunner {
     fn reading(&self, thread: &ThreadId, run: RunId, log: ThreadLog) -> Scope {
         let nobody = Claim::new(0, ());
         Scope::root(RunShared {
+            without: gone::without(&log, &run),
             run,
             log,
             ..self
