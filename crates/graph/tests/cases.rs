@@ -25,7 +25,7 @@ async fn every_case_comes_out_as_it_says() {
     let is_case = |path: &Path| path.extension().is_some_and(|name| name == "toml");
     let mut files: Vec<_> = files.filter(|path| is_case(path)).collect();
     files.sort();
-    assert!(files.len() >= 25, "{} cases", files.len());
+    assert!(files.len() >= 57, "{} cases", files.len());
     let mut failed = Vec::new();
     for path in files {
         if let Err(what) = check(&path).await {
@@ -74,6 +74,7 @@ fn a_key_that_nobody_reads_is_an_error() {
         ("{ writes =", "{ write ="),
         ("state =", "stats = {}\nstate ="),
         ("\"append\"", "\"appended\""),
+        ("nodes.a.does", "nodes.a.graph = 1\nnodes.a.does"),
     ] {
         parsed(&SMALL.replace(read, unread)).unwrap_err();
     }
@@ -96,6 +97,26 @@ async fn what_does_not_come_out_is_told() {
     assert_eq!(
         told("-> END", "-> b").await,
         "faults:\n  expected []\n     found [\"`a` leads to `b`, which does not exist\"]"
+    );
+    assert_eq!(
+        told(
+            "nodes.a.does",
+            "nodes.a.graph = { title = \"x\", nodes = {} }\nnodes.a.does"
+        )
+        .await,
+        "`a` is a graph, and does something itself"
+    );
+    assert_eq!(
+        told(
+            "nodes.a.does =",
+            "nodes.a.graph = { title = \"x\", nodes = {} }\n#"
+        )
+        .await,
+        "the graph of `a`: it has no title, input, faults or attempts of its own"
+    );
+    assert_eq!(
+        told("title = \"a node writes\"", "").await,
+        "it has no title"
     );
     assert_eq!(
         told("steps =", "fails = \"a\"\nsteps =").await,

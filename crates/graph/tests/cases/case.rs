@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One file.
+/// One file, or the graph of a node, which has a part of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
+    #[serde(default)]
     pub(super) title: String,
     #[serde(default)]
     pub(super) channels: BTreeMap<String, Channel>,
@@ -88,6 +89,16 @@ pub(super) struct NodeCase {
     pub(super) group: Option<String>,
     #[serde(default)]
     pub(super) asks: Vec<When>,
+    /// The graph that it is, instead of doing something.
+    pub(super) graph: Option<Box<Case>>,
+    /// From where to where an adapter carries what the graph begins with, and what it
+    /// ends with. Without them, it is on the state of the one around it.
+    #[serde(default)]
+    pub(super) into: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) back: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) keeps_state: bool,
 }
 
 /// When a person is asked about each task of a node.
@@ -122,6 +133,7 @@ pub(super) struct Does {
     pub(super) writes_answers: Option<String>,
     pub(super) route: Option<String>,
     pub(super) goto: Option<Vec<String>>,
+    pub(super) goto_parent: Option<Vec<String>>,
     #[serde(default)]
     pub(super) sends: Vec<Send>,
 }

@@ -21,6 +21,9 @@ use crate::bench::Bench;
 /// # Errors
 /// Where it differs from what is expected, in words.
 pub(super) async fn run(case: Case) -> Result<(), String> {
+    if case.title.is_empty() {
+        return Err("it has no title".into());
+    }
     let (faults, attempts, input) = (case.faults.clone(), case.attempts, case.input.clone());
     let case = Case {
         attempts: Vec::new(),
@@ -88,13 +91,21 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> 
     ))
 }
 
-/// The tasks that began, by step, each as its node.
+/// The tasks that began, by step of the outermost graph, each as its node with those
+/// around it.
 fn steps(events: &[Event]) -> Vec<Vec<String>> {
     let mut steps = vec![Vec::new()];
     for event in events {
         match event {
-            Event::NodeStarted { node, .. } => steps.last_mut().unwrap().push(node.to_string()),
-            Event::CheckpointSaved { .. } => steps.push(Vec::new()),
+            Event::NodeStarted { task, .. } => {
+                let nodes = task.as_str().split('/');
+                let nodes = nodes.map(|task| task.rsplit_once(':').unwrap().0);
+                let node = nodes.collect::<Vec<_>>().join("/");
+                steps.last_mut().unwrap().push(node);
+            }
+            Event::CheckpointSaved { namespace, .. } if namespace.is_root() => {
+                steps.push(Vec::new());
+            }
             _ => {}
         }
     }
@@ -164,7 +175,7 @@ fn graph(case: Case) -> Result<Result<Graph, GraphFaults>, String> {
         builder = builder.max_concurrency(tasks);
     }
     for (name, node) in case.nodes {
-        builder = with_node(builder, &name, node);
+        builder = with_node(builder, &name, node)?;
     }
     Ok(builder.compile())
 }
@@ -231,7 +242,11 @@ fn branching(
     (choose, routes)
 }
 
-fn with_node(mut builder: GraphBuilder, name: &str, node: NodeCase) -> GraphBuilder {
+fn with_node(
+    mut builder: GraphBuilder,
+    name: &str,
+    node: NodeCase,
+) -> Result<GraphBuilder, String> {
     let spec = spec(&node);
     for (label, targets) in &node.routes {
         builder = builder.route(name, label, targets);
@@ -243,6 +258,13 @@ fn with_node(mut builder: GraphBuilder, name: &str, node: NodeCase) -> GraphBuil
         let (choose, routes) = branching(branch);
         builder = builder.branch(name, choose, routes);
     }
+    if let Some(inner) = node.graph {
+        if !node.does.is_empty() {
+            return Err(format!("`{name}` is a graph, and does something itself"));
+        }
+        let inner = inside(*inner).map_err(|what| format!("the graph of `{name}`: {what}"))?;
+        return Ok(holding(builder, name, inner, node.into, node.back).spec(name, spec));
+    }
     let actor = Arc::new(Actor {
         does: node.does,
         runs: Mutex::default(),
@@ -251,7 +273,49 @@ fn with_node(mut builder: GraphBuilder, name: &str, node: NodeCase) -> GraphBuil
         let actor = Arc::clone(&actor);
         async move { actor.act(state, context).await }
     };
-    builder.function(name, act).spec(name, spec)
+    Ok(builder.function(name, act).spec(name, spec))
+}
+
+/// The graph of a node.
+fn inside(case: Case) -> Result<Graph, String> {
+    let is_part = case.title.is_empty()
+        && case.input.is_empty()
+        && case.faults.is_empty()
+        && case.attempts.is_empty();
+    if !is_part {
+        return Err("it has no title, input, faults or attempts of its own".into());
+    }
+    graph(case)?.map_err(|faults| faults.to_string())
+}
+
+/// A node that is a graph, on the state around it or behind an adapter.
+fn holding(
+    builder: GraphBuilder,
+    name: &str,
+    inner: Graph,
+    into: BTreeMap<String, String>,
+    back: BTreeMap<String, String>,
+) -> GraphBuilder {
+    if into.is_empty() && back.is_empty() {
+        return builder.subgraph(name, inner);
+    }
+    let into = move |state: &State, _: &TaskContext| carried(&into, state);
+    let back = move |state: &State| carried(&back, state);
+    builder.adapted(name, inner, into, back)
+}
+
+/// What is written from the channels of another graph: a list as its items.
+fn carried(from: &BTreeMap<String, String>, state: &State) -> Writes {
+    let seen = state.to_json();
+    let mut writes = Writes::new();
+    for (to, from) in from {
+        match &seen[from] {
+            Value::Array(items) => writes.push(to.clone(), Update::Items(items.clone())),
+            Value::Null => {}
+            value => writes.push(to.clone(), Update::Value(value.clone())),
+        }
+    }
+    writes
 }
 
 fn spec(node: &NodeCase) -> NodeSpec {
@@ -270,6 +334,9 @@ fn spec(node: &NodeCase) -> NodeSpec {
     }
     if let Some(handler) = &node.on_error {
         spec = spec.on_error(handler.as_str());
+    }
+    if node.keeps_state {
+        spec = spec.keep_state();
     }
     if let Some(group) = &node.group {
         spec = spec.group(group);
@@ -302,7 +369,7 @@ impl Actor {
     }
 
     async fn act(&self, state: Arc<State>, context: TaskContext) -> Result<NodeOutput, NodeError> {
-        let (does, before) = self.turn(context.task().as_str());
+        let (does, before) = self.turn(context.scope().namespace().as_str());
         if let Some(ms) = does.takes_ms {
             tokio::time::sleep(Duration::from_millis(ms)).await;
         }
@@ -347,6 +414,9 @@ fn output(does: Does, state: &State, context: &TaskContext, answers: Vec<Value>)
     }
     for send in does.sends {
         output = output.send(send.to, send.argument);
+    }
+    if let Some(targets) = does.goto_parent {
+        output = targets.iter().fold(output, NodeOutput::goto_parent);
     }
     if let Some(targets) = does.goto {
         output.goto.get_or_insert_default();
