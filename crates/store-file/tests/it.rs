@@ -20,4 +20,5 @@ mod sharing;
 #[cfg(unix)]
 mod stopped;
 mod support;
+mod waiting;
 mod workers;

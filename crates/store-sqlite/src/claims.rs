@@ -4,6 +4,7 @@ use std::{
     fmt::Write as _,
     fs::{self, File},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,7 +17,7 @@ use rustagents_store::{
     names,
 };
 
-use crate::{schema::unavailable, threads::Lock};
+use crate::{file::StoreFile, schema::unavailable, threads::Lock};
 
 /// How often a claim looks again at a lock that is held.
 const RETRIES: u32 = 20;
@@ -35,17 +36,25 @@ impl Claims {
         Self(name.into())
     }
 
-    /// Takes the lock, waiting up to a second for a process that is just ending.
+    /// Takes the lock of a thread in `store`, waiting up to a second for a process that
+    /// is just ending.
     pub(crate) async fn take(
         &self,
+        store: &Arc<StoreFile>,
         thread: &ThreadId,
         lock: Lock,
         owner: &Owner,
     ) -> Result<File, JournalError> {
-        fs::create_dir_all(&self.0).map_err(|e| unavailable(&self.0, &e))?;
         let path = self.file(thread, lock);
         for attempt in 0.. {
-            match locks::try_take(&path, owner).map_err(|e| unavailable(&path, &e))? {
+            let (store, folder) = (Arc::clone(store), self.0.clone());
+            let (file, claimant) = (path.clone(), owner.clone());
+            let tried = off_the_worker(&path, move || {
+                store.check()?;
+                fs::create_dir_all(&folder).map_err(|e| unavailable(&folder, &e))?;
+                locks::try_take(&file, &claimant).map_err(|e| unavailable(&file, &e))
+            });
+            match tried.await? {
                 Taken::Held(file) => return Ok(file),
                 Taken::Busy(holder) if attempt == RETRIES => {
                     return Err(JournalError::Busy {
@@ -60,14 +69,17 @@ impl Claims {
     }
 
     /// Who holds the lock now.
-    pub(crate) fn holder(
+    pub(crate) async fn holder(
         &self,
         thread: &ThreadId,
         lock: Lock,
     ) -> Result<Option<Owner>, JournalError> {
         let path = self.file(thread, lock);
-        let holder = locks::holder(&path).map_err(|e| unavailable(&path, &e))?;
-        Ok(match holder {
+        let file = path.clone();
+        let holder = off_the_worker(&path, move || {
+            locks::holder(&file).map_err(|e| unavailable(&file, &e))
+        });
+        Ok(match holder.await? {
             Holder::Nobody => None,
             Holder::Somebody(owner) => Some(owner.unwrap_or_default()),
         })
@@ -81,4 +93,13 @@ impl Claims {
         }
         self.0.join(name)
     }
+}
+
+/// Does what may wait for the disk on a thread that may.
+async fn off_the_worker<T: Send + 'static>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| unavailable(path, &error))?
 }

@@ -152,8 +152,7 @@ impl SqliteJournal {
         held: Lock,
         takes_over: bool,
     ) -> Result<Result<Claim, Lock>, JournalError> {
-        self.file.check()?;
-        let file = self.claims.take(thread, held, owner).await?;
+        let file = self.claims.take(&self.file, thread, held, owner).await?;
         let (name, owner) = (thread.clone(), owner.clone());
         let claimed = self
             .writer
@@ -242,7 +241,7 @@ impl Journal for SqliteJournal {
     ) -> BoxFuture<'a, Result<Option<Owner>, JournalError>> {
         Box::pin(async move {
             let lock = self.lock(thread).await?;
-            self.claims.holder(thread, lock)
+            self.claims.holder(thread, lock).await
         })
     }
 

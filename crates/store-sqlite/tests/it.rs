@@ -27,4 +27,5 @@ mod torn;
 mod turns;
 mod upgrade;
 mod vanished;
+mod waiting;
 mod workers;

@@ -7,7 +7,7 @@
 //! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`simulate`] (chance, time and crashes from one
 //! seed), `stopped` (a process that holds a lock and is of no help), [`workers`] (several
-//! processes on one journal), [`events`] (the
+//! processes on one journal), [`waiting`] (whether others go on while a call waits), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).
 //!
@@ -35,4 +35,5 @@ pub mod simulate;
 pub mod stopped;
 pub mod tool;
 pub mod trajectory;
+pub mod waiting;
 pub mod workers;
