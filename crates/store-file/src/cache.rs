@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use crate::log::State;
+use crate::{batch::Queue, log::State};
 
 /// The most threads that are remembered.
 const MAX_THREADS: usize = 256;
@@ -28,6 +28,8 @@ pub(crate) struct Cache {
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     state: Mutex<Option<State>>,
+    /// What waits to be written to it.
+    pub(crate) waiting: Queue,
     bytes: AtomicU64,
     used: AtomicU64,
 }

@@ -101,6 +101,14 @@ impl FileJournal {
         self
     }
 
+    /// How many batches wait to be written to a thread by this journal.
+    #[cfg(debug_assertions)]
+    pub fn waiting(&self, thread: &ThreadId) -> usize {
+        let name = rustagents_store::names::file_name(thread);
+        let slot = self.store.cache.known(&name);
+        slot.map_or(0, |slot| slot.waiting.len())
+    }
+
     /// Whether there is a store in the folder `root`.
     ///
     /// # Errors

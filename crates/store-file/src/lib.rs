@@ -9,7 +9,8 @@
 //! Reading order: [`FileJournal`] in `journal.rs`; `format.rs` (is the folder
 //! ours), `store.rs` (the folder, and how a thread is looked at), `line.rs` (what
 //! stands in a line, and its sum), `log.rs` (reading a log, and what is torn),
-//! `write.rs` (writing one), `claims.rs`, `batch.rs`, `whole.rs` (copying,
+//! `write.rs` (writing one), `claims.rs`, `batch.rs` (batches, and those that wait
+//! together), `whole.rs` (copying,
 //! installing, compacting, removing), `contents.rs`, `list.rs`; `cache.rs`, and
 //! `disk.rs`, through which everything is written. In builds with debug
 //! assertions, [`fault`] makes that fail. Apart from the journal, but on the same

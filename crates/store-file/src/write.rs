@@ -7,11 +7,12 @@ use std::{
 
 use rustagents_core::{
     ids::ThreadId,
-    journal::{JournalError, Owner},
+    journal::{Content, JournalError, Owner},
 };
-use rustagents_store::Thread;
+use rustagents_store::{Thread, locks::Patience};
 
 use crate::{
+    cache::Slot,
     disk::{Draft, present, unavailable},
     format::FORMAT,
     line::{Claim, Head, Line, Marks, Row},
@@ -39,6 +40,17 @@ pub(crate) struct Whole {
     pub(crate) owner: Owner,
 }
 
+/// What is written to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Goal<'a> {
+    pub(crate) thread: &'a ThreadId,
+    pub(crate) place: &'a Place,
+    /// How long another process is waited for.
+    pub(crate) patience: Patience,
+    /// Whether it may have to be made.
+    pub(crate) makes: bool,
+}
+
 impl Store {
     /// Writes to a thread, alone. With `makes`, its folder is made.
     pub(crate) fn write<T>(
@@ -54,19 +66,37 @@ impl Store {
         }
         let slot = self.cache.slot(&place.name);
         let mut state = slot.state();
+        let goal = Goal {
+            thread,
+            place: &place,
+            patience,
+            makes,
+        };
+        self.write_held(&slot, &mut state, goal, work)
+    }
+
+    /// Writes to a thread that nobody else in this process works on now.
+    pub(crate) fn write_held<T>(
+        &self,
+        slot: &Slot,
+        state: &mut Option<State>,
+        goal: Goal<'_>,
+        work: impl FnOnce(&mut Writing<'_>) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
         // A log whose lock file was lost is written to like another one.
-        let held = if makes || place.log.exists() {
-            Some(lock::make(&place.lock, patience)?)
+        let Goal { thread, place, .. } = goal;
+        let held = if goal.makes || place.log.exists() {
+            Some(lock::make(&place.lock, goal.patience)?)
         } else {
             None
         };
         let written = match held {
-            Some(_held) => Writing::open(self, thread, &place, &mut state)
-                .and_then(|mut writing| work(&mut writing)),
+            Some(_held) => {
+                Writing::open(self, thread, place, state).and_then(|mut writing| work(&mut writing))
+            }
             None => Err(unknown(thread)),
         };
-        self.cache.settle(&slot, state.as_ref());
-        drop(state);
+        self.cache.settle(slot, state.as_ref());
         if written.is_ok() {
             self.written.notify_waiters();
         }
@@ -127,26 +157,63 @@ impl<'a> Writing<'a> {
     /// Writes one line and waits for the disk; then the thread takes it in. After
     /// an error, what the log holds is read again before anything relies on it.
     pub(crate) fn append(&mut self, line: Line) -> Result<(), JournalError> {
-        let (Some(mut state), Some(mut file)) = (self.state.take(), self.file.take()) else {
-            return Err(unknown(self.thread));
-        };
+        let mut state = self.take_known()?;
         let (bytes, sum) = match line.encode(state.sum) {
             Ok(encoded) => encoded,
             Err(error) => {
-                *self.state = Some(state);
+                self.put_back(state);
                 return Err(error);
             }
         };
+        self.write_line(&state, &bytes)?;
+        state.apply(line)?;
+        state.wrote(bytes.len(), sum);
+        self.put_back(state);
+        Ok(())
+    }
+
+    /// As [`Writing::append`], of a line that the thread took in already.
+    pub(crate) fn append_taken(
+        &mut self,
+        mut state: State,
+        line: &Line,
+    ) -> Result<(), JournalError> {
+        let (bytes, sum) = line.encode(state.sum)?;
+        self.write_line(&state, &bytes)?;
+        state.wrote(bytes.len(), sum);
+        self.put_back(state);
+        Ok(())
+    }
+
+    /// The thread as it stands. Who does not put it back lets it be read again.
+    pub(crate) fn take_known(&mut self) -> Result<State, JournalError> {
+        let state = self.state.take();
+        state.ok_or_else(|| unknown(self.thread))
+    }
+
+    pub(crate) fn put_back(&mut self, state: State) {
+        *self.state = Some(state);
+    }
+
+    /// Contents that a line will mention.
+    pub(crate) fn store_contents(
+        &self,
+        family: &str,
+        contents: &[Content],
+    ) -> Result<(), JournalError> {
+        self.store
+            .store_contents(family, &self.place.name, contents)
+    }
+
+    fn write_line(&mut self, state: &State, bytes: &[u8]) -> Result<(), JournalError> {
+        let mut file = self.file.take().ok_or_else(|| unknown(self.thread))?;
         let (disk, log) = (&self.store.disk, &self.place.log);
-        if let Err(error) = disk.append(log, &mut file, state.end, &bytes) {
+        if let Err(error) = disk.append(log, &mut file, state.end, bytes) {
             // If this fails too, a part is cut by the next who writes; a whole
             // line, which nobody was told of, may stay.
             let _ = disk.cut(log, &file, state.end);
             return Err(unavailable(log, &error));
         }
-        state.apply(line)?;
-        state.wrote(bytes.len(), sum);
-        *self.state = Some(state);
         self.file = Some(file);
         Ok(())
     }

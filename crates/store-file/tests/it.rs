@@ -14,6 +14,7 @@ mod events;
 mod families;
 mod faults;
 mod folder;
+mod groups;
 mod items;
 mod killed;
 mod sharing;
