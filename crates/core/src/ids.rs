@@ -7,11 +7,13 @@
 
 use std::{
     borrow::Borrow,
+    cmp::Ordering,
     fmt::{self, Write},
+    hash::{Hash, Hasher},
     sync::Arc,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::Part::{Number, Text};
 use crate::{
@@ -22,6 +24,28 @@ use crate::{
 /// The longest name of a thread, in bytes.
 pub const MAX_THREAD_BYTES: usize = 255;
 
+macro_rules! told_as_text {
+    ($name:ident) => {
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", self.as_str())
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                self.as_str()
+            }
+        }
+    };
+}
+
 macro_rules! text_ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -30,29 +54,75 @@ macro_rules! text_ids {
         pub struct $name(Arc<str>);
 
         impl $name {
+            fn of(text: Arc<str>) -> Self {
+                Self(text)
+            }
+
             /// The id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+        told_as_text! { $name }
+    )*};
+}
+
+/// Ids that nearly every record has with the same text. That one is kept nowhere, so that
+/// its clones are not counted: counting takes as long as much else that a step does.
+macro_rules! usual_ids {
+    ($($(#[$doc:meta])* $name:ident = $usual:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq)]
+        pub struct $name(Option<Arc<str>>);
+
+        impl $name {
+            const USUAL: Self = Self(None);
+
+            fn of(text: Arc<str>) -> Self {
+                Self((&*text != $usual).then_some(text))
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                self.0.as_deref().unwrap_or($usual)
             }
         }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?}", &*self.0)
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
             }
         }
 
-        impl Borrow<str> for $name {
-            fn borrow(&self) -> &str {
-                &self.0
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> Ordering {
+                match (&self.0, &other.0) {
+                    (None, None) => Ordering::Equal,
+                    _ => self.as_str().cmp(other.as_str()),
+                }
             }
         }
+
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.as_str().hash(state);
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Arc::deserialize(deserializer).map(Self::of)
+            }
+        }
+
+        told_as_text! { $name }
     )*};
 }
 
@@ -60,34 +130,36 @@ macro_rules! from_text {
     ($($name:ident)*) => {$(
         impl From<&str> for $name {
             fn from(text: &str) -> Self {
-                Self(text.into())
+                Self::of(text.into())
             }
         }
 
         impl From<String> for $name {
             fn from(text: String) -> Self {
-                Self(text.into())
+                Self::of(text.into())
             }
         }
 
         impl From<fmt::Arguments<'_>> for $name {
             fn from(text: fmt::Arguments<'_>) -> Self {
-                Self(shared(text))
+                Self::of(shared(text))
             }
         }
     )*};
 }
 
+usual_ids! {
+    /// A branch of a thread; the first one is `main`.
+    Branch = "main";
+    /// Where in the run tree a chain belongs; the root's is empty.
+    Namespace = "";
+}
 text_ids! {
     /// The name of a thread: 1 to 255 bytes, no control characters, no `@`, no
     /// `-` at the start.
     ThreadId;
     /// The name of a run: one input up to its terminal outcome.
     RunId;
-    /// A branch of a thread; the first one is `main`.
-    Branch;
-    /// Where in the run tree a chain belongs; the root's is empty.
-    Namespace;
     /// A node of a graph.
     NodeName;
     /// One activation of a node, such as `refunds:2.0`: node, number of the
@@ -122,7 +194,7 @@ impl ThreadId {
         if let Some(found) = text.chars().find(|c| c.is_control() || *c == '@') {
             return Err(ThreadNameError::Character { found });
         }
-        Ok(Self(text.into()))
+        Ok(Self::of(text.into()))
     }
 }
 
@@ -165,21 +237,21 @@ impl Coded for ThreadNameError {
 impl Branch {
     /// The branch that every thread starts with.
     pub fn main() -> Self {
-        Self::from("main")
+        Self::USUAL
     }
 }
 
 impl Namespace {
     /// The namespace of a run's own chain.
     pub fn root() -> Self {
-        Self::from("")
+        Self::USUAL
     }
 
     /// The namespace of `task` inside this one.
     #[must_use]
     pub fn child(&self, task: &TaskId) -> Self {
-        if self.0.is_empty() {
-            Self(task.0.clone())
+        if self.is_root() {
+            Self::of(Arc::clone(&task.0))
         } else {
             Self::from(format!("{self}/{task}"))
         }
@@ -190,12 +262,12 @@ impl Namespace {
         if self.is_root() {
             return 0;
         }
-        1 + self.0.matches('/').count()
+        1 + self.as_str().matches('/').count()
     }
 
     /// Whether this is the root.
     pub fn is_root(&self) -> bool {
-        self.0.is_empty()
+        self.0.is_none()
     }
 }
 
@@ -322,7 +394,33 @@ pub trait Ids: Send + Sync {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
     use super::*;
+
+    #[test]
+    fn the_usual_branch_and_namespace_are_like_others() {
+        let texts = ["main", "", "a", "main/a", "n"];
+        let branches = texts.map(Branch::from);
+        let told = texts.map(|text| serde_json::to_value(Branch::from(text)).unwrap());
+        assert_eq!(told, texts);
+        let read = told.map(|told| serde_json::from_value::<Branch>(told).unwrap());
+        assert_eq!(branches, read);
+        assert_eq!(
+            (&branches[0], branches[0].as_str()),
+            (&Branch::main(), "main")
+        );
+        let sorted: BTreeSet<Branch> = branches.into();
+        let sorted: Vec<&str> = sorted.iter().map(Branch::as_str).collect();
+        assert_eq!(sorted, ["", "a", "main", "main/a", "n"]);
+        let found: HashSet<Namespace> = texts.map(Namespace::from).into();
+        assert!(texts.iter().all(|text| found.contains(*text)));
+        assert!(Namespace::from("").is_root() && !Namespace::from("main").is_root());
+        assert_eq!(
+            format!("{:?} {}", Namespace::root(), Branch::main()),
+            "\"\" main"
+        );
+    }
 
     #[test]
     fn ids_are_what_formatting_would_make_of_their_parts() {

@@ -153,7 +153,25 @@ impl Fresh {
 #[derive(Debug)]
 pub struct Scope {
     facts: Facts,
-    head: Mutex<Option<Seq>>,
+    head: Head,
+}
+
+/// Where a chain ends; places count from 1.
+#[derive(Debug)]
+struct Head(AtomicU64);
+
+impl Head {
+    fn at(place: Option<Seq>) -> Self {
+        Self(place.unwrap_or(0).into())
+    }
+
+    fn get(&self) -> Option<Seq> {
+        Some(self.0.load(Ordering::Acquire)).filter(|place| *place > 0)
+    }
+
+    fn set(&self, place: Seq) {
+        self.0.store(place, Ordering::Release);
+    }
 }
 
 /// A writer of facts on one chain. It moves no head, so that any number of them
@@ -315,7 +333,7 @@ impl Scope {
             .map(|record| record.seq);
         Self {
             facts,
-            head: Mutex::new(head),
+            head: Head::at(head),
         }
     }
 
@@ -444,7 +462,7 @@ impl Scope {
             let written = self.run().journal.append(batch).await;
             let seqs = written.inspect_err(|error| fence.heed(error))?;
             if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
-                *self.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(*seq);
+                self.head.set(*seq);
             }
             Ok(())
         }
@@ -463,8 +481,7 @@ impl Scope {
             .iter()
             .any(|draft| draft.place == Place::Commit);
         let heads = if commits {
-            let head = *self.head.lock().unwrap_or_else(PoisonError::into_inner);
-            vec![(self.facts.chain(), head)]
+            vec![(self.facts.chain(), self.head.get())]
         } else {
             Vec::new()
         };
