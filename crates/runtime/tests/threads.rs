@@ -147,10 +147,14 @@ impl Bench {
     }
 }
 
-/// A record as everybody would have written it.
+/// A record as everybody would have written it, whatever places there were before.
 pub(crate) fn told(record: &Record) -> (String, String, String) {
     let key = record.key().map_or("", |key| key.as_str());
-    (record.kind.to_string(), key.to_owned(), record.body.clone())
+    let body = match record.body.split_once(",\"queue_after\":") {
+        Some((before, place)) => format!("{before}{}", place.trim_start_matches(char::is_numeric)),
+        None => record.body.clone(),
+    };
+    (record.kind.to_string(), key.to_owned(), body)
 }
 
 pub(crate) const NOTHING: Removed = Removed {

@@ -88,9 +88,17 @@ fn others_go_on_while_the_disk_does_not_answer_who_drives_a_thread() {
         let calls = journal_reads(&journal, &name);
         let owner = calls.into_iter().find(|(name, _)| *name == "owner");
         let pipe = Pipe::at(&folder.path().join("journal.db.claims/t-t"));
-        // The database is asked first, on the only thread for that.
-        let asked = async { tokio::task::spawn_blocking(|| ()).await.unwrap() };
+        // The database is asked first, on the only thread for that, which is kept until
+        // somebody waits behind the question.
+        let (lets_go, waits) = std::sync::mpsc::channel::<()>();
+        let kept = tokio::task::spawn_blocking(move || waits.recv());
+        let asked = async {
+            let behind = tokio::task::spawn_blocking(|| ());
+            lets_go.send(()).unwrap();
+            behind.await.unwrap();
+        };
         others_go_on_once(owner.unwrap(), asked, || pipe.open()).await;
+        kept.await.unwrap().unwrap();
     });
 }
 
