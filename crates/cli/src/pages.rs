@@ -55,6 +55,7 @@ pages! {
     "RAG0314"
     "RAG0315"
     "RAG0316"
+    "RAG0317"
     "RAG0401"
     "RAG0402"
     "RAG0403"

@@ -98,6 +98,15 @@ fn a_fork_at_the_end_and_a_copy_take_new_inputs() {
     );
 }
 
+/// How many contents the store has, and their bytes.
+fn contents(desk: &Desk) -> (u64, u64) {
+    let file = desk.path().join(".rustagents/journal.db");
+    let journal = rusqlite::Connection::open(file).unwrap();
+    let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM contents";
+    let counted = journal.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    counted.unwrap()
+}
+
 /// The calls that a thread asks about, by number.
 fn calls(said: &Said) -> Vec<String> {
     let asks = said.interrupts();
@@ -111,7 +120,10 @@ fn calls(said: &Said) -> Vec<String> {
 fn a_copy_of_a_thread_that_waits_asks_anew_and_each_ends_with_its_own_calls() {
     let desk = Desk::new();
     assert_eq!(calls(&desk.run_refund()), ["c-3", "c-4"]);
+    let stored = contents(&desk);
+    assert!(stored.0 > 0, "the plan");
     let made = said(&desk, "threads copy demo twin");
+    assert_eq!(contents(&desk), stored, "they are shared");
     assert_eq!(made.status, Some(0), "{made:?}");
     assert!(made.stderr.contains("resume twin"), "{made:?}");
     let show = said(&desk, "threads show twin --json").json();
@@ -138,8 +150,13 @@ fn a_copy_of_a_thread_that_waits_asks_anew_and_each_ends_with_its_own_calls() {
     let done = desk.resume(&approvals(&still));
     assert_eq!(done.status, Some(0), "{done:?}");
     assert_eq!(status(), "refunded");
-    let whole = said(&desk, "doctor --full");
-    assert_eq!(whole.status, Some(0), "{whole:?}");
+    for (thread, left) in [("demo", stored), ("twin", (0, 0))] {
+        let whole = said(&desk, "doctor --full");
+        assert_eq!(whole.status, Some(0), "{whole:?}");
+        let deleted = said(&desk, &format!("threads delete {thread} --yes"));
+        assert_eq!(deleted.status, Some(0), "{deleted:?}");
+        assert_eq!(contents(&desk), left, "without {thread}");
+    }
 }
 
 #[test]

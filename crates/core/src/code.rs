@@ -110,6 +110,7 @@ codes! {
     NoStore = "RAG0314", "The run has no application store";
     NoEvents = "RAG0315", "No events are kept here";
     NoItem = "RAG0316", "There is no such item";
+    ContentGone = "RAG0317", "A content is no longer there";
 
     UnknownThread = "RAG0401", "There is no such thread";
     UnknownAsk = "RAG0402", "Nothing pending has that name";

@@ -26,7 +26,7 @@ use crate::{
     tool::EffectClass,
 };
 
-pub use image::{Compaction, MAX_SEQ, ThreadImage};
+pub use image::{Compaction, Family, MAX_SEQ, ThreadImage};
 pub use select::{Select, ThreadQuery, ThreadRow};
 
 /// The version of the journal format that this build writes.
@@ -530,11 +530,15 @@ pub trait Journal: Send + Sync {
         upto: Option<Seq>,
     ) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// Makes a thread that looks like `image`, in a family of its own. Its epoch may be
-    /// higher, as that of a [`copy`](Journal::copy).
+    /// Makes a thread that looks like `image`, in a family of its own or in the one that
+    /// it [joins](ThreadImage::family). Its epoch may be higher, as that of a
+    /// [`copy`](Journal::copy).
     ///
     /// [`JournalError::ThreadExists`] refuses it, and [`JournalError::Malformed`]
-    /// an image whose records are not in order.
+    /// an image whose records are not in order. [`JournalError::UnknownThread`] refuses
+    /// one whose family is gone, and [`JournalError::ContentGone`] one whose family has
+    /// not all that is to be shared: what is there stays there then, until nobody
+    /// mentions it.
     fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>>;
 
     /// Writes the batch, takes the records out, and then removes the messages and
@@ -616,6 +620,14 @@ pub enum JournalError {
     ThreadExists {
         /// The thread.
         thread: ThreadId,
+    },
+    /// The thread's family has no such content, or not any more.
+    #[error("the family of thread `{thread}` has no content {digest}")]
+    ContentGone {
+        /// The thread.
+        thread: ThreadId,
+        /// The content.
+        digest: Digest,
     },
     /// Something is over a limit.
     #[error("a {what} of {bytes} bytes is over the limit of {limit}")]
@@ -699,6 +711,7 @@ impl Coded for JournalError {
             Self::AlreadyRecorded { .. } => Code::AlreadyRecorded,
             Self::UnknownThread { .. } => Code::UnknownThread,
             Self::ThreadExists { .. } => Code::ThreadExists,
+            Self::ContentGone { .. } => Code::ContentGone,
             Self::Behind { error, .. } => error.code(),
             Self::TooLarge { .. } => Code::TooLarge,
             Self::Malformed { .. } | Self::Encode { .. } => Code::Internal,
@@ -717,6 +730,7 @@ impl Coded for JournalError {
                     .into(),
             ),
             Self::ThreadExists { .. } => Some("choose another name, or delete that one".into()),
+            Self::ContentGone { .. } => Some("read the thread again, and try again".into()),
             Self::Behind { error, .. } => error.hint(),
             Self::Newer { .. } => {
                 Some("use the version of `rag` that wrote it, or a newer one".into())
@@ -728,9 +742,10 @@ impl Coded for JournalError {
 
     fn class(&self) -> Class {
         match self {
-            Self::Busy { .. } | Self::HeadMoved { .. } | Self::Unavailable { .. } => {
-                Class::Retryable
-            }
+            Self::Busy { .. }
+            | Self::HeadMoved { .. }
+            | Self::ContentGone { .. }
+            | Self::Unavailable { .. } => Class::Retryable,
             Self::Behind { error, .. } => error.class(),
             Self::Malformed { .. } | Self::Encode { .. } => Class::Bug,
             _ => Class::Caller,

@@ -8,6 +8,7 @@ mod delete;
 mod fork;
 mod listed;
 mod prune;
+mod shared;
 mod take_over;
 mod transfer;
 

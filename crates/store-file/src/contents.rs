@@ -1,6 +1,6 @@
 //! Contents: files by their digests, in a folder of the thread family's own.
 //!
-//! Who writes contents, or copies a thread, holds the lock `families.lock` with
+//! Who writes contents, copies a thread, or makes one that joins a family, holds the lock `families.lock` with
 //! others of its kind until a log mentions them; who collects holds it alone.
 
 use std::{
@@ -12,7 +12,7 @@ use std::{
 use rustagents_core::{
     digest::Digest,
     ids::ThreadId,
-    journal::{Content, JournalError},
+    journal::{Content, Family, JournalError},
 };
 
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     line::Head,
     lock, log,
     store::Store,
+    write::unknown,
 };
 
 impl Store {
@@ -51,6 +52,25 @@ impl Store {
             return Ok(None);
         }
         lock::make_shared(&self.families_lock(), self.patience()).map(Some)
+    }
+
+    /// The family that an image joins, if it has all that is to be shared. Keeps
+    /// collectors out: nothing says yet that the new thread needs the contents.
+    pub(crate) fn join(&self, family: &Family) -> Result<(Option<File>, String), JournalError> {
+        let lock = self.families_if_made()?;
+        let name = self.look(&family.of, |state| state.family.clone())?;
+        let name = name.ok_or_else(|| unknown(&family.of))?;
+        let folder = self.families().join(&name);
+        for digest in &family.shared {
+            let path = folder.join(digest.to_string());
+            if present(&path, fs::metadata(&path))?.is_none() {
+                return Err(JournalError::ContentGone {
+                    thread: family.of.clone(),
+                    digest: *digest,
+                });
+            }
+        }
+        Ok((lock, name))
     }
 
     /// Writes contents that are not there, durably. `writer` is a name that nobody

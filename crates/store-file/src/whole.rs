@@ -48,15 +48,21 @@ impl Store {
         if self.look(&name, |_| ())?.is_some() {
             return Err(exists(&name));
         }
+        let family = image.family.take();
+        let joined = family.map(|family| self.join(&family)).transpose()?;
+        let (families, joined) = joined.unzip();
         // A broken image makes nothing, not even a folder.
         let thread = Thread::of(image)?;
         self.make()?;
         self.disk.make_folder(&self.threads())?;
-        let _families = self.families_for(&contents)?;
+        let _families = match families {
+            Some(kept_out) => kept_out,
+            None => self.families_for(&contents)?,
+        };
         self.write(&name, true, |writing| {
             writing.free(&name)?;
             let removed = writing.removed()?;
-            let family = writing.new_family(&removed);
+            let family = joined.unwrap_or_else(|| writing.new_family(&removed));
             self.store_contents(&family, &writing.place.name, &contents)?;
             writing.create(whole(thread, family, &removed), None)
         })

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use rustagents_core::{
     digest::Digest,
-    journal::{Compaction, Content, Journal, Owner},
+    ids::ThreadId,
+    journal::{Compaction, Content, Family, Journal, JournalError, Owner, Select, ThreadImage},
 };
-use tokio::task::JoinSet;
+use rustagents_store_file::FileJournal;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::support::{bodies, commit, handles, thread};
 
@@ -65,39 +67,88 @@ async fn a_new_thread_has_no_part_in_the_family_of_its_name() {
     assert_eq!(journal.content(&name, digest).await.unwrap(), None);
 }
 
+/// Each of forty batches of `t` brings a content, which a compaction takes again.
+fn writing(journal: Arc<FileJournal>, name: ThreadId) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        for number in 0..40_u64 {
+            let bytes = number.to_string().into_bytes();
+            let digest = Digest::of(&bytes);
+            let first = number * 2 + 1;
+            let head = (number > 0).then(|| first - 1);
+            let mut write = commit(&name, 1, head, &format!("\"{digest}\""));
+            write.contents = vec![Content { digest, bytes }];
+            journal.append(write).await.unwrap();
+            let compaction = Compaction {
+                batch: commit(&name, 1, Some(first), "{}"),
+                drop: vec![1..=first],
+            };
+            journal.compact(compaction).await.unwrap();
+        }
+    })
+}
+
+fn mentioned(body: &str) -> Option<Digest> {
+    Digest::from_hex(body.trim_matches('"'))
+}
+
+async fn has_what_it_mentions(journal: &FileJournal, name: &ThreadId) {
+    for digest in bodies(journal, name)
+        .await
+        .iter()
+        .filter_map(|b| mentioned(b))
+    {
+        let content = journal.content(name, digest).await.unwrap();
+        assert!(content.is_some(), "`{name}` has it");
+    }
+}
+
 /// A copy has the contents that it mentions, whatever is collected meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_keep_their_contents_from_the_collector() {
     let (_folder, handles) = handles(2);
     let name = thread("t");
     drop(handles[0].claim(&name, Owner::default()).await.unwrap());
-    let (journal, written) = (Arc::clone(&handles[0]), name.clone());
-    let writing = tokio::spawn(async move {
-        for number in 0..40_u64 {
-            let bytes = number.to_string().into_bytes();
-            let digest = Digest::of(&bytes);
-            let first = number * 2 + 1;
-            let head = (number > 0).then(|| first - 1);
-            let mut write = commit(&written, 1, head, &format!("\"{digest}\""));
-            write.contents = vec![Content { digest, bytes }];
-            journal.append(write).await.unwrap();
-            let compaction = Compaction {
-                batch: commit(&written, 1, Some(first), "{}"),
-                drop: vec![1..=first],
-            };
-            journal.compact(compaction).await.unwrap();
-        }
-    });
+    let writing = writing(Arc::clone(&handles[0]), name.clone());
     let mut number = 0;
     while !writing.is_finished() {
         number += 1;
         let copy = thread(&format!("copy-{number}"));
         handles[1].copy(&name, &copy, None).await.unwrap();
-        for body in bodies(&*handles[0], &copy).await {
-            if let Some(digest) = Digest::from_hex(body.trim_matches('"')) {
-                let content = handles[0].content(&copy, digest).await.unwrap();
-                assert!(content.is_some(), "copy {number} has it");
-            }
+        has_what_it_mentions(&handles[0], &copy).await;
+    }
+    writing.await.unwrap();
+}
+
+/// So has a thread that joins the family, or it is not made.
+#[tokio::test(flavor = "multi_thread")]
+async fn threads_that_join_a_family_keep_what_they_share_from_the_collector() {
+    let (_folder, handles) = handles(2);
+    let name = thread("t");
+    drop(handles[0].claim(&name, Owner::default()).await.unwrap());
+    let writing = writing(Arc::clone(&handles[0]), name.clone());
+    let mut number = 0;
+    while !writing.is_finished() {
+        number += 1;
+        let records = handles[1].read(&name, Select::all()).await.unwrap();
+        let shared = records.iter().filter_map(|record| mentioned(&record.body));
+        let image = ThreadImage {
+            thread: thread(&format!("joined-{number}")),
+            epoch: 1,
+            family: Some(Family {
+                of: name.clone(),
+                shared: shared.collect(),
+            }),
+            records,
+            messages: vec![],
+            contents: vec![],
+        };
+        let joined = image.thread.clone();
+        match handles[1].install(image).await {
+            Ok(()) => has_what_it_mentions(&handles[0], &joined).await,
+            Err(error) => assert!(
+                matches!(error, JournalError::ContentGone { .. }),
+                "{error:?}"
+            ),
         }
     }
     writing.await.unwrap();

@@ -6,8 +6,8 @@ use rustagents_core::{
     digest::Digest,
     ids::MessageId,
     journal::{
-        Batch, Claim, Compaction, Content, Journal, JournalError, Owner, PlacedMessage, Record,
-        Select, ThreadImage, ThreadQuery,
+        Batch, Claim, Compaction, Content, Family, Journal, JournalError, Owner, PlacedMessage,
+        Record, Select, ThreadImage, ThreadQuery,
     },
     message::Message,
 };
@@ -20,7 +20,7 @@ use rustagents_store_file::{
 use crate::support::{commit, fact, files, quick_folder, thread};
 
 /// How many moves the scenario has.
-const MOVES: usize = 10;
+const MOVES: usize = 11;
 
 /// The epochs of the claims of `t` and `u`, as the scenario got them.
 #[derive(Default)]
@@ -60,7 +60,29 @@ fn image() -> ThreadImage {
         records: vec![],
         messages: vec![Arc::new(Message::user(MessageId::numbered(1), "moved"))],
         contents: vec![content("moved")],
+        family: None,
     }
+}
+
+/// A thread of the family of `t`, with two contents that are there, and one of its own.
+async fn joined(journal: &dyn Journal) -> Result<ThreadImage, JournalError> {
+    let mut records = journal.read(&thread("t"), Select::all()).await?;
+    records.truncate(3);
+    if let Some(last) = records.last_mut() {
+        last.body = format!("[\"{}\"]", content("joined").digest);
+    }
+    let shared = ["content 2", "content 3"].map(|text| content(text).digest);
+    Ok(ThreadImage {
+        thread: thread("w"),
+        epoch: 4,
+        records,
+        messages: vec![],
+        contents: vec![content("joined")],
+        family: Some(Family {
+            of: thread("t"),
+            shared: shared.to_vec(),
+        }),
+    })
 }
 
 /// One move of the scenario.
@@ -95,7 +117,8 @@ async fn go(journal: &dyn Journal, at: usize, held: &mut Held) -> Result<(), Jou
                 .append(fact(&t, epoch(held.t.as_ref()), "l", "1"))
                 .await?,
         ),
-        8 => held.u = Some(journal.claim(&u, Owner::default()).await?),
+        8 => journal.install(joined(journal).await?).await?,
+        9 => held.u = Some(journal.claim(&u, Owner::default()).await?),
         _ => journal.remove(&u, epoch(held.u.as_ref())).await?,
     }
     Ok(())
@@ -121,7 +144,7 @@ async fn see(journal: &dyn Journal) -> Seen {
 /// The contents that a thread has, of those of the scenario.
 async fn contents(journal: &dyn Journal, name: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
-    for text in ["content 1", "content 2", "content 3", "moved"] {
+    for text in ["content 1", "content 2", "content 3", "moved", "joined"] {
         let digest = Digest::of(text.as_bytes());
         let stored = journal.content(&thread(name), digest).await.unwrap();
         found.extend(stored.map(|_| text));
@@ -135,7 +158,7 @@ async fn expected() -> Vec<(Seen, Vec<(&'static str, Vec<&'static str>)>)> {
     let mut all = Vec::new();
     for at in 0..=MOVES {
         let mut stored = Vec::new();
-        for name in ["t", "u", "v"] {
+        for name in ["t", "u", "v", "w"] {
             stored.push((name, contents(&journal, name).await));
         }
         all.push((see(&journal).await, stored));
@@ -235,8 +258,8 @@ fn leaves_no_garbage(folder: &std::path::Path) {
         if bytes.is_some() {
             let name = path.file_name().unwrap().to_str().unwrap();
             let digest = Digest::from_hex(name).expect("a draft was left");
-            // What `u`, of the family of `t`, or `v` has may stay.
-            let kept = ["content 1", "content 2", "content 3", "moved"];
+            // What `u` and `w`, of the family of `t`, or `v` have may stay.
+            let kept = ["content 1", "content 2", "content 3", "moved", "joined"];
             assert!(
                 kept.iter()
                     .any(|text| Digest::of(text.as_bytes()) == digest)
@@ -266,7 +289,7 @@ async fn after_a_failure_at_any_step_the_same_handle_goes_on() {
                     assert!(!matches!(at, 1 | 2 | 3 | 7), "{place}: a batch is undone");
                     assert_eq!(see(&journal).await, expected[at + 1].0, "{place}");
                 }
-                if !is_done || matches!(at, 0 | 8) {
+                if !is_done || matches!(at, 0 | 9) {
                     go(&journal, at, &mut held).await.expect(&place);
                 }
             }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use rustagents_core::{
     digest::Digest,
     ids::ThreadId,
-    journal::{Compaction, Epoch, JournalError, Owner, Seq, ThreadImage, mention},
+    journal::{Compaction, Epoch, Family, JournalError, Owner, Seq, ThreadImage, mention},
 };
 
 use crate::{
@@ -80,7 +80,7 @@ fn count_up(
             row.settle(connection)?;
             row
         }
-        None => make(connection, thread, None, owner)?,
+        None => make(connection, thread, None, None, owner)?,
     };
     row.epoch += 1;
     connection
@@ -91,16 +91,17 @@ fn count_up(
     Ok(row)
 }
 
-/// Makes a thread in a family of its own. One that is claimed at once begins at the
+/// Makes a thread in `family`, or in one of its own. One that is claimed at once begins at the
 /// last epoch that was used; one with the epoch of another is above that, since nobody
 /// drives it yet. Each maximum is looked up by itself: both at once would take a scan.
 fn make(
     connection: &Connection,
     thread: &ThreadId,
+    family: Option<i64>,
     epoch: Option<Epoch>,
     owner: &str,
 ) -> rusqlite::Result<ThreadRow> {
-    let (row, lock): (ThreadRow, Lock) = connection
+    let (mut row, lock): (ThreadRow, Lock) = connection
         .prepare_cached(
             "SELECT id, id,
                     max(coalesce(?1, 0), removed.epoch + (?1 IS NOT NULL AND removed.epoch > 0)),
@@ -109,11 +110,12 @@ fn make(
                                     coalesce((SELECT max(family) FROM threads), 0)) AS id), removed",
         )?
         .query_row([epoch], |row| Ok((ThreadRow::new(row)?, row.get(3)?)))?;
+    row.family = family.unwrap_or(row.id);
     connection
         .prepare_cached(
             "INSERT INTO threads(id, name, family, epoch, lock, owner, last_seq, last_place,
                                  created_at, updated_at)
-             VALUES(?1, ?2, ?1, ?3, ?4, ?5, 0, 0, ?6, ?6)",
+             VALUES(?1, ?2, ?7, ?3, ?4, ?5, 0, 0, ?6, ?6)",
         )?
         .execute(params![
             row.id,
@@ -121,7 +123,8 @@ fn make(
             row.epoch,
             lock,
             owner,
-            now_ms()
+            now_ms(),
+            row.family
         ])?;
     Ok(row)
 }
@@ -165,7 +168,14 @@ fn copy_rows(
     to: &ThreadId,
     upto: Option<Seq>,
 ) -> rusqlite::Result<()> {
-    let copy = make(connection, to, Some(source.epoch), "{}")?.id;
+    let copy = make(
+        connection,
+        to,
+        Some(source.family),
+        Some(source.epoch),
+        "{}",
+    )?
+    .id;
     let upto = upto.unwrap_or(source.last_seq).min(source.last_seq);
     let copied = Rows::Records.between("0", "?3");
     connection.execute(
@@ -211,12 +221,12 @@ fn copy_rows(
     let all = Rows::Records.all();
     connection.execute(
         &format!(
-            "UPDATE threads SET family = ?2, last_seq = coalesce(l.seq, 0), last_place = ?3,
+            "UPDATE threads SET last_seq = coalesce(l.seq, 0), last_place = ?2,
                                 updated_at = coalesce(l.at, updated_at)
                FROM (SELECT max({PLACE}) AS seq, r.at FROM threads t {all} WHERE t.id = ?1) l
               WHERE threads.id = ?1"
         ),
-        params![copy, source.family, source.last_place],
+        params![copy, source.last_place],
     )?;
     find_heads(connection, copy)
 }
@@ -251,9 +261,30 @@ pub(crate) fn install(group: &mut Group<'_, '_>, image: &ThreadImage) -> Result<
     image.check()?;
     let (path, connection) = (group.path, group.connection);
     free(path, connection, &image.thread)?;
-    let row = make(connection, &image.thread, Some(image.epoch), "{}");
+    let family = image.family.as_ref();
+    let family = family.map(|family| join(path, connection, family));
+    let family = family.transpose()?;
+    let row = make(connection, &image.thread, family, Some(image.epoch), "{}");
     let row = row.map_err(|e| failed(path, &e))?;
     fill(&mut group.new_target(&mut Thread::new(row)), image)
+}
+
+/// The family that an image joins, if it has all that is to be shared.
+fn join(path: &Path, connection: &Connection, family: &Family) -> Result<i64, JournalError> {
+    let name = known(path, connection, &family.of)?.family;
+    let sql = "SELECT 1 FROM contents WHERE family = ?1 AND digest = ?2";
+    let find = connection.prepare_cached(sql);
+    let mut find = find.map_err(|error| failed(path, &error))?;
+    for digest in &family.shared {
+        let stored = find.exists(params![name, &digest.as_bytes()[..]]);
+        if !stored.map_err(|error| failed(path, &error))? {
+            return Err(JournalError::ContentGone {
+                thread: family.of.clone(),
+                digest: *digest,
+            });
+        }
+    }
+    Ok(name)
 }
 
 /// Fills a new thread.

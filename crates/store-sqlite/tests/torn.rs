@@ -11,7 +11,7 @@ use rustagents_core::{
     digest::Digest,
     ids::{FactKey, MessageId},
     journal::{
-        Batch, Compaction, Content, Journal, Owner, Place, PlacedMessage, Record, Select,
+        Batch, Compaction, Content, Family, Journal, Owner, Place, PlacedMessage, Record, Select,
         ThreadImage, ThreadQuery, ThreadRow,
     },
     message::Message,
@@ -109,11 +109,12 @@ async fn call(journal: &SqliteJournal, at: usize) {
         10 => journal.remove(&u, 1).await.unwrap(),
         11 => drop(journal.take_over(&t, Owner::default()).await.unwrap()),
         12 => journal.install(image()).await.unwrap(),
+        13 => journal.install(joined()).await.unwrap(),
         _ => drop(journal.append(fact(&t, 2, "last", "1")).await.unwrap()),
     }
 }
 
-const CALLS: usize = 14;
+const CALLS: usize = 15;
 
 fn image() -> ThreadImage {
     ThreadImage {
@@ -122,6 +123,20 @@ fn image() -> ThreadImage {
         records: vec![],
         messages: vec![Arc::new(Message::user(MessageId::numbered(1), "moved"))],
         contents: vec![CONTENTS[0].clone()],
+        family: None,
+    }
+}
+
+/// A thread of the family of `t`, which shares a content with it.
+fn joined() -> ThreadImage {
+    ThreadImage {
+        thread: thread("joined"),
+        contents: vec![CONTENTS[2].clone()],
+        family: Some(Family {
+            of: thread("t"),
+            shared: vec![CONTENTS[3].digest],
+        }),
+        ..image()
     }
 }
 

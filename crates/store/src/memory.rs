@@ -15,8 +15,8 @@ use rustagents_core::{
     digest::Digest,
     ids::ThreadId,
     journal::{
-        Batch, Claim, Compaction, Content, Epoch, Journal, JournalError, Owner, PlacedMessage,
-        Record, Select, Seq, ThreadImage, ThreadQuery, ThreadRow,
+        Batch, Claim, Compaction, Content, Epoch, Family, Journal, JournalError, Owner,
+        PlacedMessage, Record, Select, Seq, ThreadImage, ThreadQuery, ThreadRow,
     },
 };
 use tokio::sync::Notify;
@@ -155,9 +155,11 @@ impl MemoryJournal {
         let (name, contents) = (image.thread.clone(), std::mem::take(&mut image.contents));
         let mut threads = self.threads();
         threads.free(&name)?;
+        let family = image.family.take();
+        let family = family.map(|family| threads.join(&family)).transpose()?;
         let mut thread = Thread::of(image)?;
         thread.rise_above(threads.floor);
-        let family = threads.add(name, thread, None);
+        let family = threads.add(name, thread, family);
         threads.store(family, contents);
         Ok(())
     }
@@ -187,6 +189,23 @@ impl Threads {
             });
         }
         Ok(())
+    }
+
+    /// The family that an image joins, if it has all that is to be shared.
+    fn join(&self, family: &Family) -> Result<u64, JournalError> {
+        let held = self.held.get(&family.of);
+        let held = held.ok_or_else(|| JournalError::UnknownThread {
+            thread: family.of.clone(),
+        })?;
+        let stored = self.contents.get(&held.family);
+        let has = |digest| stored.is_some_and(|stored| stored.contains_key(digest));
+        match family.shared.iter().find(|digest| !has(digest)) {
+            None => Ok(held.family),
+            Some(digest) => Err(JournalError::ContentGone {
+                thread: family.of.clone(),
+                digest: *digest,
+            }),
+        }
     }
 
     /// Adds a thread, to `family` or to a new one.

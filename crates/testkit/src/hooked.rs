@@ -14,13 +14,14 @@ use rustagents_core::{
 
 type Hook<T> = Box<dyn Fn(&T) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync>;
 
-/// A journal that waits for a hook before a claim, an append, a copy, or a look at
-/// records; an error of the hook is the journal's.
+/// A journal that waits for a hook before a claim, an append, a copy, an installed
+/// thread, or a look at records; an error of the hook is the journal's.
 pub struct HookedJournal {
     inner: Arc<dyn Journal>,
     before_claim: Option<Hook<ThreadId>>,
     before_append: Option<Hook<Batch>>,
     before_copy: Option<Hook<ThreadId>>,
+    before_install: Option<Hook<ThreadId>>,
     before_read: Option<Hook<ThreadId>>,
 }
 
@@ -38,6 +39,7 @@ impl HookedJournal {
             before_claim: None,
             before_append: None,
             before_copy: None,
+            before_install: None,
             before_read: None,
         }
     }
@@ -71,6 +73,16 @@ impl HookedJournal {
         hook: impl Fn(&ThreadId) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync + 'static,
     ) -> Self {
         self.before_copy = Some(Box::new(hook));
+        self
+    }
+
+    /// Waits for `hook` before each thread that is installed; it is given its name.
+    #[must_use]
+    pub fn before_install(
+        mut self,
+        hook: impl Fn(&ThreadId) -> BoxFuture<'static, Result<(), JournalError>> + Send + Sync + 'static,
+    ) -> Self {
+        self.before_install = Some(Box::new(hook));
         self
     }
 
@@ -180,7 +192,12 @@ impl Journal for HookedJournal {
     }
 
     fn install(&self, image: ThreadImage) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.inner.install(image)
+        Box::pin(async move {
+            if let Some(hook) = &self.before_install {
+                hook(&image.thread).await?;
+            }
+            self.inner.install(image).await
+        })
     }
 
     fn compact(&self, compaction: Compaction) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {

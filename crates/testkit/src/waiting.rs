@@ -171,6 +171,7 @@ pub fn journal_writes<'a>(
             records: vec![],
             messages: vec![],
             contents: vec![],
+            family: None,
         };
         calls.push(call("copy", journal.copy(name, copy, None)));
         calls.push(call("install", journal.install(image)));

@@ -18,6 +18,18 @@ pub struct ThreadImage {
     pub messages: Vec<Arc<Message>>,
     /// The contents that its records and messages refer to.
     pub contents: Vec<Content>,
+    /// The family that it joins; without one it begins a family of its own.
+    pub family: Option<Family>,
+}
+
+/// The family of threads that an image joins, as a copy does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// A thread of the family.
+    pub of: ThreadId,
+    /// The contents that the family has and that the image needs. They are shared, and
+    /// not in the image.
+    pub shared: Vec<Digest>,
 }
 
 /// The highest number of a place, in any backend.

@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     ids::{CallId, RunId, ThreadId},
-    journal::{Epoch, Journal, JournalError, Owner, Record, Seq, kind},
+    journal::{Epoch, Journal, JournalError, Owner, Record, Seq, ThreadImage, kind},
 };
 use rustagents_graph::record::Snapshot;
 
@@ -68,10 +68,8 @@ async fn copy_now(journal: &dyn Journal, fork: &Fork) -> Result<bool, ThreadsErr
     // What cannot be read is not copied.
     let view = ThreadView::load(journal, &fork.from).await?;
     if view.as_ref().is_some_and(ThreadView::has_tasks) {
-        let mut image = transfer::image(journal, &fork.from).await?;
-        image.thread = fork.to.clone();
-        journal.install(anew(image)?).await?;
-        return Ok(true);
+        let image = transfer::sharing(journal, &fork.from).await?;
+        return install(journal, fork, image).await;
     }
     journal.copy(&fork.from, &fork.to, None).await?;
     let copied = ThreadView::load(journal, &fork.to).await?;
@@ -81,6 +79,25 @@ async fn copy_now(journal: &dyn Journal, fork: &Fork) -> Result<bool, ThreadsErr
     }
     remove(journal, fork).await?;
     Ok(false)
+}
+
+/// Installs what was read of the source, with names of its own, in the source's family.
+/// Says whether it is there: the source may have been compacted since it was read, and
+/// what was to be shared may be gone.
+async fn install(
+    journal: &dyn Journal,
+    fork: &Fork,
+    image: ThreadImage,
+) -> Result<bool, ThreadsError> {
+    let image = ThreadImage {
+        thread: fork.to.clone(),
+        ..anew(image)?
+    };
+    match journal.install(image).await {
+        Ok(()) => Ok(true),
+        Err(JournalError::ContentGone { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Takes back what was made of a thread that did not stand still.
@@ -208,8 +225,7 @@ async fn behind(
 ) -> Result<bool, ThreadsError> {
     // Whole in itself, but perhaps compacted since the look: then the records that
     // should go along are not there, or others are.
-    let mut image = transfer::image(journal, &fork.from).await?;
-    image.thread = fork.to.clone();
+    let mut image = transfer::sharing(journal, &fork.from).await?;
     let is_carried = |seq| carried.iter().any(|carried| carried.seq() == seq);
     let (behind, records): (Vec<_>, Vec<_>) = image
         .records
@@ -230,8 +246,7 @@ async fn behind(
         let record = carried.placed(record, place, image.epoch)?;
         image.records.push(record);
     }
-    journal.install(anew(image)?).await?;
-    Ok(true)
+    install(journal, fork, image).await
 }
 
 /// A snapshot of no run, which says where its checkpoint stands.

@@ -8,9 +8,9 @@ use std::{
 };
 
 use rustagents_core::{
-    digest::Rolling,
+    digest::{Digest, Rolling},
     ids::ThreadId,
-    journal::{Content, Journal, JournalError, Select, Seq, ThreadImage, mention},
+    journal::{Content, Family, Journal, JournalError, Select, Seq, ThreadImage, mention},
 };
 
 use super::{
@@ -31,14 +31,43 @@ const PAGE: usize = 1_000;
 /// How often a thread is read anew that is compacted meanwhile.
 const TRIES: u32 = 5;
 
+/// What an image has of the contents that its thread mentions.
+#[derive(Clone, Copy)]
+enum Contents {
+    /// All of them, for another store.
+    Whole,
+    /// Their digests, for another thread of the family.
+    Shared,
+}
+
 /// Reads a thread whole, with the contents that it mentions.
 ///
 /// # Errors
 /// Whatever the journal says; an unknown thread is an error.
 /// [`JournalError::Busy`]: it is compacted again and again.
 pub async fn image(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadImage, JournalError> {
+    steady(journal, thread, Contents::Whole).await
+}
+
+/// Reads a thread for another one that shares its contents; they are not in the image.
+///
+/// # Errors
+/// As [`image`].
+pub(super) async fn sharing(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+) -> Result<ThreadImage, JournalError> {
+    steady(journal, thread, Contents::Shared).await
+}
+
+/// The image of a thread as it stood at one time.
+async fn steady(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    contents: Contents,
+) -> Result<ThreadImage, JournalError> {
     for _ in 0..TRIES {
-        let image = image_now(journal, thread).await?;
+        let image = image_now(journal, thread, contents).await?;
         // A compaction takes records out; all of these were there at one time only
         // if they still are.
         let read: Vec<_> = image.records.iter().map(|record| record.seq).collect();
@@ -73,7 +102,11 @@ pub(super) async fn places(
     }
 }
 
-async fn image_now(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadImage, JournalError> {
+async fn image_now(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    contents: Contents,
+) -> Result<ThreadImage, JournalError> {
     known(journal, thread).await?;
     let mut image = ThreadImage {
         thread: thread.clone(),
@@ -81,6 +114,7 @@ async fn image_now(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadIma
         records: Vec::new(),
         messages: Vec::new(),
         contents: Vec::new(),
+        family: None,
     };
     let mut digests = BTreeSet::new();
     let mut after = 0;
@@ -116,12 +150,34 @@ async fn image_now(journal: &dyn Journal, thread: &ThreadId) -> Result<ThreadIma
             break;
         }
     }
+    add_contents(journal, &mut image, digests, contents).await?;
+    Ok(image)
+}
+
+/// Adds those of the mentioned `digests` that are contents: a text may only look like
+/// a reference.
+async fn add_contents(
+    journal: &dyn Journal,
+    image: &mut ThreadImage,
+    digests: BTreeSet<Digest>,
+    contents: Contents,
+) -> Result<(), JournalError> {
+    let mut shared = Vec::new();
     for digest in digests {
-        if let Some(bytes) = journal.content(thread, digest).await? {
-            image.contents.push(Content { digest, bytes });
+        let Some(bytes) = journal.content(&image.thread, digest).await? else {
+            continue;
+        };
+        match contents {
+            Contents::Whole => image.contents.push(Content { digest, bytes }),
+            // One at a time: all of them may be much.
+            Contents::Shared => shared.push(digest),
         }
     }
-    Ok(image)
+    if matches!(contents, Contents::Shared) {
+        let of = image.thread.clone();
+        image.family = Some(Family { of, shared });
+    }
+    Ok(())
 }
 
 /// Writes `image` as lines, and says how many.

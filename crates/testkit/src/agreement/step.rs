@@ -7,8 +7,8 @@ use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, MessageId, Namespace, RunId, ThreadId},
     journal::{
-        Author, Batch, Chain, Claim, Compaction, Content, Entry, Epoch, Journal, JournalError,
-        Owner, Place, Seq, ThreadImage, kind,
+        Author, Batch, Chain, Claim, Compaction, Content, Entry, Epoch, Family, Journal,
+        JournalError, Owner, Place, Seq, ThreadImage, kind,
     },
     message::Message,
 };
@@ -166,8 +166,27 @@ impl Step {
             records,
             messages: seen.messages.clone(),
             contents: seen.contents.clone(),
+            family: None,
         };
+        let image = self.joined(image);
         journal.install(image).await.map(|()| Did::Made)
+    }
+
+    /// The image, or in two of three cases one that joins the family of its source: its
+    /// contents stay there, and now and then one is asked for that may not be there.
+    fn joined(&self, mut image: ThreadImage) -> ThreadImage {
+        let asked = match self.first % 3 {
+            0 => return image,
+            1 => None,
+            _ => Some(content(self.second).digest),
+        };
+        let contents = std::mem::take(&mut image.contents).into_iter();
+        let shared = contents.map(|content| content.digest);
+        image.family = Some(Family {
+            of: self.thread.clone(),
+            shared: shared.chain(asked).collect(),
+        });
+        image
     }
 
     /// What can be compared of what came of it.

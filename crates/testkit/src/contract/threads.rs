@@ -7,8 +7,8 @@ use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, MessageId, RunId},
     journal::{
-        Author, Batch, Claim, Compaction, Content, Entry, Journal, JournalError, Kind, Owner,
-        Select, Seq, ThreadImage, ThreadQuery, kind,
+        Author, Batch, Claim, Compaction, Content, Entry, Family, Journal, JournalError, Kind,
+        Owner, Select, Seq, ThreadImage, ThreadQuery, kind,
     },
     message::Message,
 };
@@ -36,6 +36,8 @@ pub(super) async fn suite<J: Journal + 'static, F: Future<Output = J>>(
     a_removed_thread_is_gone(fresh().await).await;
     a_removed_threads_name_comes_back_above_its_epochs(fresh().await).await;
     shared_contents_outlive_one_of_their_threads(fresh().await).await;
+    an_installed_thread_shares_the_contents_of_the_family_that_it_joins(fresh().await).await;
+    an_image_of_a_family_that_has_not_all_is_refused(fresh().await).await;
 }
 
 fn names(message: u64, digest: Digest) -> String {
@@ -386,6 +388,7 @@ pub(super) async fn image(journal: &dyn Journal, name: &str) -> ThreadImage {
         records: journal.read(&name, Select::all()).await.expect("readable"),
         messages: messages.into_iter().map(|(_, message)| message).collect(),
         contents,
+        family: None,
         thread: name,
     }
 }
@@ -562,7 +565,7 @@ async fn a_removed_thread_is_gone(journal: impl Journal) {
 async fn a_removed_threads_name_comes_back_above_its_epochs(journal: impl Journal) {
     drop(filled(&journal, "t").await);
     let whole = image(&journal, "t").await;
-    for name in ["u", "v"] {
+    for name in ["u", "v", "w"] {
         drop(claim(&journal, name).await);
         drop(claim(&journal, name).await);
         let held = claim(&journal, name).await;
@@ -576,7 +579,9 @@ async fn a_removed_threads_name_comes_back_above_its_epochs(journal: impl Journa
         ..whole
     };
     journal.install(renamed).await.expect("installed");
-    for name in ["u", "v"] {
+    let joined = joining(&journal, "t", "w").await;
+    journal.install(joined).await.expect("installed");
+    for name in ["u", "v", "w"] {
         let epoch = claim(&journal, name).await.epoch;
         assert!(epoch > 3, "`{name}`: an epoch is never used twice: {epoch}");
     }
@@ -590,4 +595,95 @@ async fn shared_contents_outlive_one_of_their_threads(journal: impl Journal) {
     removed.expect("removed");
     assert!(has(&journal, "u", b"first").await, "the copy mentions it");
     assert!(!has(&journal, "u", b"second").await, "nobody mentions it");
+}
+
+/// An image of `from` under another name, in its family: what it has of contents is
+/// left there.
+async fn joining(journal: &dyn Journal, from: &str, to: &str) -> ThreadImage {
+    let mut image = image(journal, from).await;
+    let contents = std::mem::take(&mut image.contents).into_iter();
+    ThreadImage {
+        thread: thread(to),
+        family: Some(Family {
+            of: thread(from),
+            shared: contents.map(|content| content.digest).collect(),
+        }),
+        ..image
+    }
+}
+
+async fn an_installed_thread_shares_the_contents_of_the_family_that_it_joins(
+    journal: impl Journal,
+) {
+    let held = filled(&journal, "t").await;
+    let mut joined = joining(&journal, "t", "u").await;
+    let third = content(b"third");
+    joined.contents.push(third.clone());
+    let heads = vec![(chain(""), Some(3))];
+    let more = names(2, third.digest);
+    journal.install(joined).await.expect("installed");
+    assert_eq!(
+        journal.read(&thread("u"), Select::all()).await.ok(),
+        journal.read(&thread("t"), Select::all()).await.ok(),
+    );
+    // Its image had neither of them, so each is there once.
+    assert!(has(&journal, "u", b"first").await && has(&journal, "u", b"second").await);
+    assert!(has(&journal, "t", b"third").await, "they are one family");
+    let driver = claim(&journal, "u").await;
+    let write = batch("u", &driver, heads, vec![commit("", &more)]);
+    assert_eq!(journal.append(write).await.expect("it goes on"), [4]);
+    // One more of the family, which mentions the first content alone, to look by.
+    let copied = journal.copy(&thread("t"), &thread("w"), Some(1)).await;
+    copied.expect("copied");
+    let removed = journal.remove(&thread("t"), held.epoch).await;
+    removed.expect("removed");
+    for kept in [&b"first"[..], b"second", b"third"] {
+        assert!(has(&journal, "u", kept).await, "it mentions {kept:?}");
+        assert!(has(&journal, "w", kept).await);
+    }
+    let placed = journal.compact(Compaction {
+        batch: batch("u", &driver, vec![], vec![fact("l", "{}")]),
+        drop: vec![1..=3],
+    });
+    placed.await.expect("compacted");
+    assert!(!has(&journal, "w", b"second").await, "nobody mentions it");
+    assert!(has(&journal, "w", b"first").await, "another one does");
+    let removed = journal.remove(&thread("u"), driver.epoch).await;
+    removed.expect("removed");
+    assert!(!has(&journal, "w", b"third").await, "nobody mentions it");
+    assert!(has(&journal, "w", b"first").await);
+}
+
+async fn an_image_of_a_family_that_has_not_all_is_refused(journal: impl Journal) {
+    drop(filled(&journal, "t").await);
+    let whole = joining(&journal, "t", "u").await;
+    // As when the source is compacted between the look and the write.
+    let held = claim(&journal, "t").await;
+    let placed = journal.compact(compaction(&held, vec![1..=2]));
+    placed.await.expect("compacted");
+    let error = journal.install(whole.clone()).await;
+    let error = error.expect_err("one of them is gone");
+    let is_named = matches!(
+        &error,
+        JournalError::ContentGone { digest, .. } if *digest == Digest::of(b"first")
+    );
+    assert!(is_named, "{error:?}");
+    let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
+    assert_eq!(rows.len(), 1, "nothing is left of it");
+    let removed = journal.remove(&thread("t"), held.epoch).await;
+    removed.expect("removed");
+    let error = journal.install(whole.clone()).await;
+    let error = error.expect_err("there is no such family");
+    let is_unknown =
+        matches!(&error, JournalError::UnknownThread { thread } if thread.as_str() == "t");
+    assert!(is_unknown, "{error:?}");
+    assert_eq!(count(&journal, "u").await, 0, "nothing is left of it");
+    drop(filled(&journal, "t").await);
+    journal.install(whole.clone()).await.expect("all is there");
+    let error = journal.install(whole).await;
+    let error = error.expect_err("the name is taken");
+    assert!(
+        matches!(error, JournalError::ThreadExists { .. }),
+        "{error:?}"
+    );
 }

@@ -119,6 +119,7 @@ pub fn read(input: &mut dyn BufRead) -> Result<ThreadImage, ImportError> {
         records: Vec::new(),
         messages: Vec::new(),
         contents: Vec::new(),
+        family: None,
     };
     let mut examiner = Examiner::new(image.epoch);
     let mut rank = 0;
