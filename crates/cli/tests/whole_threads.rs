@@ -129,7 +129,10 @@ fn a_copy_of_a_thread_that_waits_asks_anew_and_each_ends_with_its_own_calls() {
     let show = said(&desk, "threads show twin --json").json();
     assert_eq!(show["status"], "unfinished");
     assert_eq!(show["interrupts"], json!([]));
-    mistake(&said(&desk, "resume twin --approve c-3 --json"), "RAG0402");
+    let early = said(&desk, "resume twin --approve c-3");
+    let first = "hint: nothing is pending yet: resume without answers first";
+    assert!(early.stderr.contains("error[RAG0402]"), "{early:?}");
+    assert!(early.stderr.contains(first), "{early:?}");
 
     let asked = said(&desk, "resume twin --json");
     assert_eq!(asked.status, Some(3), "{asked:?}");

@@ -11,7 +11,7 @@ use rustagents_core::{
 };
 use serde_json::Value;
 
-use crate::view::ThreadView;
+use crate::view::{Phase, ThreadView};
 
 /// One thing that a person says.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,6 +217,7 @@ impl<'v> Named<'v> {
             None => Err(AnswerError::Unknown {
                 name: name.to_owned(),
                 pending: self.view.pending().map(label).collect(),
+                goes_on: self.view.phase == Phase::Open,
             }),
         }
     }
@@ -246,6 +247,9 @@ pub enum AnswerError {
         name: String,
         /// What is pending.
         pending: Vec<String>,
+        /// Whether the run has not come to its end or to a question yet, as in a fork
+        /// that was not resumed.
+        goes_on: bool,
     },
     /// The question was answered before.
     #[error("`{name}` was already answered")]
@@ -293,8 +297,12 @@ impl Coded for AnswerError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Unknown { pending, .. } if pending.is_empty() => {
-                Some("nothing is pending".into())
+            Self::Unknown {
+                pending, goes_on, ..
+            } if pending.is_empty() => {
+                let yet = "nothing is pending yet: resume without answers first, \
+                           and see what is asked";
+                Some(if *goes_on { yet } else { "nothing is pending" }.into())
             }
             Self::Unknown { pending, .. } => Some(format!("pending: {}", pending.join(", "))),
             Self::Hash { .. } => {

@@ -70,6 +70,9 @@ impl Bench {
                 20,
             ))),
         );
+        let more = Reply::Calls(vec![("pay", r#"{"cents":7}"#.to_owned())]);
+        let more = FakeModel::new(std::iter::repeat_n(more, 20));
+        capabilities.model("greedy", Arc::new(more));
         let broken = ModelError::NoRule {
             script: "s".into(),
             offered: "nothing".into(),

@@ -35,6 +35,15 @@ const LOSING: &str = r#"graph losing {
   node clerk { kind agent  model "losing"  prompt "Lose it."  tools ["lose"]  next END }
 }"#;
 
+/// A clerk who pays again and again.
+const GREEDY: &str = r#"graph greedy {
+  channel messages messages
+  channel note overwrite
+  channel list append
+  start clerk
+  node clerk { kind agent  model "greedy"  prompt "More."  tools ["pay"]  next END }
+}"#;
+
 fn at(from: &str, checkpoint: impl Into<Option<u64>>, to: &str) -> Fork {
     Fork {
         from: name(from),
@@ -74,7 +83,17 @@ impl Bench {
     async fn knows_not(&self, thread: &str, source: &str, decision: Decision) {
         let before = self.all(thread).await;
         let refused = self.decide(thread, source, vec![decision]).await;
-        assert_eq!(refused.unwrap_err().code().as_str(), "RAG0402");
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code().as_str(), "RAG0402");
+        // Before a fork is resumed, nobody was asked anything.
+        let was_asked = self.look(thread).await.pending().next().is_some();
+        let hint = refused.hint().unwrap();
+        assert_eq!(hint.starts_with("pending: "), was_asked, "{hint}");
+        assert_eq!(
+            hint.contains("resume without answers"),
+            !was_asked,
+            "{hint}"
+        );
         assert_eq!(self.all(thread).await, before);
     }
 
@@ -368,6 +387,39 @@ async fn an_answer_to_a_question_of_the_source_counts_for_nothing_in_the_fork() 
     let still = bench.decide("u", MIXED, vec![]).await.unwrap();
     assert_eq!(ids(&still), ["c-3", "c-4"]);
     assert_eq!(bench.world.changes().len(), 0);
+}
+
+#[tokio::test]
+async fn an_id_that_both_threads_give_later_is_answered_in_the_one_that_is_named() {
+    let bench = Bench::new();
+    bench.say("t", MIXED, json!(1)).await;
+    bench.forked("t", "u").await;
+    bench.finish("t").await;
+    let paid = bench.world.changes().len();
+    let there = bench.say("t", GREEDY, json!(2)).await;
+    let here = bench.decide("u", MIXED, vec![]).await.unwrap();
+    assert_eq!((ids(&there), ids(&here)), (vec!["c-3"], vec!["c-3", "c-4"]));
+    let granted = |report: &Report| Decision::Approve {
+        call: "c-3".into(),
+        hash: Some(report.asks[0].call().unwrap().hash.short()),
+    };
+    for (thread, source, other) in [("t", GREEDY, &here), ("u", MIXED, &there)] {
+        let before = bench.all(thread).await;
+        let refused = bench.decide(thread, source, vec![granted(other)]).await;
+        assert_eq!(refused.unwrap_err().code().as_str(), "RAG0403", "{thread}");
+        let refused = bench.live().answer(&name(thread), &[granted(other)]).await;
+        assert_eq!(refused.unwrap_err().code().as_str(), "RAG0403", "{thread}");
+        assert_eq!(bench.all(thread).await, before);
+    }
+    let before = bench.all("u").await;
+    let decisions = vec![granted(&there)];
+    let more = bench.decide("t", GREEDY, decisions).await.unwrap();
+    assert_eq!(ids(&more), ["c-4"], "the next one is asked about");
+    let changes = bench.world.changes();
+    assert_eq!(changes[paid..], [r#"pay {"cents":7}"#]);
+    assert_eq!(bench.all("u").await, before);
+    let still = bench.decide("u", MIXED, vec![approve("c-4")]).await;
+    assert_eq!(ids(&still.unwrap()), ["c-3"], "it waits for its own answer");
 }
 
 /// Brings the thread to its end as a person would who knows of each call that was begun
