@@ -30,8 +30,8 @@ use crate::{
     fence::Fence,
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
     journal::{
-        Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, Place, Record,
-        Seq, bytes_of, check_bytes,
+        Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, MAX_BATCH_BYTES,
+        Place, Record, Seq, bytes_of, check_bytes,
     },
     log::ThreadLog,
     message::Message,
@@ -470,7 +470,8 @@ impl Scope {
 
     /// The batch that is to be recorded, if anything is, and at which checkpoint the
     /// writer is then.
-    fn made(&self, write: Write) -> Result<Option<(Batch, Option<u64>)>, JournalError> {
+    fn made(&self, mut write: Write) -> Result<Option<(Batch, Option<u64>)>, JournalError> {
+        write.fit();
         if self.run().durability == Durability::None {
             write.check()?;
             self.remember(&write.messages);
@@ -626,6 +627,8 @@ struct Draft {
     effect: Option<EffectClass>,
     digest: Option<Digest>,
     body: String,
+    /// Whether it may be left out.
+    is_spare: bool,
 }
 
 impl Write {
@@ -662,8 +665,22 @@ impl Write {
             let reason = reason.clone();
             return Err(JournalError::Encode { reason });
         }
+        check_bytes(self.bytes())
+    }
+
+    /// The bytes of its bodies, messages and contents.
+    pub fn bytes(&self) -> usize {
         let bodies = self.drafts.iter().map(|draft| draft.body.len());
-        check_bytes(bytes_of(bodies, &self.messages, &self.contents))
+        bytes_of(bodies, &self.messages, &self.contents)
+    }
+
+    /// Leaves out what is spare, the first of it first, until a batch takes the rest.
+    fn fit(&mut self) {
+        while let Some(spare) = self.drafts.iter().position(|draft| draft.is_spare)
+            && self.bytes() > MAX_BATCH_BYTES
+        {
+            self.drafts.remove(spare);
+        }
     }
 
     /// Whether there is nothing to write.
@@ -681,6 +698,15 @@ impl Write {
         self.commit(kind, body);
         if let Some(draft) = self.drafts.last_mut() {
             draft.of = Some(Box::new((run, attempt)));
+        }
+    }
+
+    /// Adds a commit that is left out if the batch would be too large with it, whatever
+    /// else comes to be written with it.
+    pub fn spare_commit(&mut self, kind: Kind, body: &impl Serialize) {
+        self.commit(kind, body);
+        if let Some(draft) = self.drafts.last_mut() {
+            draft.is_spare = true;
         }
     }
 
@@ -734,6 +760,7 @@ impl Write {
             effect,
             digest,
             body,
+            is_spare: false,
         });
         bytes
     }

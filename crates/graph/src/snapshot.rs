@@ -4,7 +4,9 @@
 //! A snapshot is due when the deltas since the last one take more than twice the
 //! bytes of the state and 64 KiB. A state that only grows never gets one, since
 //! its deltas are the state. How large the state is, is looked at only when the
-//! deltas outgrew what it was then, so that the looks cost a constant share.
+//! deltas outgrew what it was then, so that the looks cost a constant share. One that
+//! its batch has no room for is not written, and as much has to be written once more
+//! before the state is looked at again.
 //!
 //! A call that goes on from another one counts what that one has as its own deltas.
 //! It begins with all that is kept, as with a snapshot, if one is due or if it would
@@ -23,7 +25,7 @@ pub(crate) const MAX_BASES: usize = 16;
 /// The bytes of deltas that are always allowed.
 const ALLOWANCE: usize = 64 << 10;
 
-/// The largest snapshot: it shares its batch with the checkpoint before it.
+/// The most that a call begins with anew: its first checkpoint cannot do without it.
 const LARGEST: usize = MAX_BATCH_BYTES / 4;
 
 /// What the deltas since the last snapshot of a chain came to.
@@ -56,14 +58,22 @@ impl Growth {
         self.since > self.live.saturating_mul(2).saturating_add(ALLOWANCE)
     }
 
-    /// The encoded snapshot, if one is due; `snapshot` makes it.
-    pub(crate) fn due(&mut self, snapshot: impl FnOnce() -> Snapshot) -> Option<Snapshot> {
+    /// The snapshot, if one is due and takes no more than `room`; `snapshot` makes it.
+    pub(crate) fn due(
+        &mut self,
+        room: impl FnOnce() -> usize,
+        snapshot: impl FnOnce() -> Snapshot,
+    ) -> Option<Snapshot> {
         if !self.is_over() {
             return None;
         }
         let snapshot = snapshot();
         self.live = snapshot.bytes();
-        if !self.is_over() || self.live > LARGEST {
+        if !self.is_over() {
+            return None;
+        }
+        if self.live > room() {
+            self.since = 0;
             return None;
         }
         *self = Self::after_snapshot(self.live);
@@ -97,5 +107,39 @@ impl Growth {
         }
         *self = Self::after_snapshot(self.live);
         Some(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_without_room_is_looked_at_once_more_when_as_much_was_written() {
+        let snapshot = || Snapshot {
+            checkpoint: 1,
+            at: None,
+            messages: 0,
+            calls: 0,
+            state: vec![("a".into(), Delta::Set("x".repeat(1_000_000).into()))],
+            kept: std::collections::BTreeMap::new(),
+            migrations: Vec::new(),
+        };
+        let mut growth = Growth::default();
+        let mut looks = 0;
+        for _ in 0..1_000 {
+            growth.add(10_000);
+            let due = growth.due(
+                || 0,
+                || {
+                    looks += 1;
+                    snapshot()
+                },
+            );
+            assert!(due.is_none(), "there is no room");
+        }
+        assert!((4..=6).contains(&looks), "ten times the state: {looks}");
+        growth.add(3_000_000);
+        assert!(growth.due(|| 2_000_000, snapshot).is_some(), "there is");
     }
 }

@@ -141,6 +141,12 @@ impl Bench {
         work(&scope, at).await
     }
 
+    /// Where the graph stands.
+    pub(crate) async fn at_rest(&self, graph: &Graph) -> Position {
+        let at = self.at(graph, async |_, at| Ok(at)).await;
+        at.unwrap()
+    }
+
     pub(crate) async fn edit(
         &self,
         graph: &Graph,

@@ -7,7 +7,7 @@ use rustagents_core::{
     log::ThreadLog,
 };
 use rustagents_graph::{
-    Graph, GraphBuilder, GraphState, NodeOutput, Reducer, State, Update, node_fn,
+    Edit, Graph, GraphBuilder, GraphState, NodeOutput, Reducer, State, Update, Writes, node_fn,
     record::{Checkpoint, Snapshot},
 };
 use serde_json::{Value, json};
@@ -106,6 +106,71 @@ async fn what_is_overwritten_is_loaded_at_the_cost_of_what_is_alive() {
     let again = driven(&graph, &mut bench).await;
     assert_eq!(again.to_json(), state.to_json());
     assert_eq!(again.to_json(), replayed(&bench).await);
+}
+
+/// A long value, once, and then one of `bytes` in each round.
+fn large(long: usize, bytes: usize, rounds_: u64) -> Graph {
+    rounds(&CHANNELS, rounds_, move |round| {
+        let short = char::from(b'a' + u8::try_from(round % 26).unwrap());
+        let mut writes = vec![("value", short.to_string().repeat(bytes).into())];
+        if round == 0 {
+            writes.push(("list", "x".repeat(long).into()));
+        }
+        writes
+    })
+}
+
+const MIB: usize = 1 << 20;
+
+#[tokio::test]
+async fn a_large_state_gets_a_snapshot_where_its_batch_has_room_for_it() {
+    let graph = large(5 * MIB, MIB, 20);
+    let mut bench = Bench::new();
+    let state = driven(&graph, &mut bench).await;
+    let written = snapshots(&bench).await;
+    assert_eq!(written.len(), 1, "the deltas are twice the state once");
+    assert!(written[0].0 > 6 * MIB, "{}", written[0].0);
+    let again = driven(&graph, &mut bench).await;
+    assert_eq!(again.to_json(), state.to_json());
+    assert_eq!(again.to_json(), replayed(&bench).await);
+}
+
+#[tokio::test]
+async fn a_state_without_room_for_its_snapshot_is_written_all_the_same() {
+    // A step alone fits, and so does a snapshot alone.
+    let graph = large(3 * MIB, 3 * MIB, 12);
+    let mut bench = Bench::new();
+    let state = driven(&graph, &mut bench).await;
+    assert_eq!(snapshots(&bench).await.len(), 0);
+    let again = driven(&graph, &mut bench).await;
+    assert_eq!(again.to_json(), state.to_json());
+    assert_eq!(again.to_json(), replayed(&bench).await);
+}
+
+#[tokio::test]
+async fn a_snapshot_makes_room_for_what_is_written_behind_it() {
+    let graph = large(0, MIB, 2);
+    let mut bench = Bench::new();
+    driven(&graph, &mut bench).await;
+    let edit = |bytes: usize| {
+        let mut writes = Writes::new();
+        writes.push("value", Update::Value("z".repeat(bytes).into()));
+        Edit::new(writes)
+    };
+    let one = bench.edit(&graph, vec![edit(MIB)]).await.unwrap();
+    assert_eq!(snapshots(&bench).await.len(), 1, "alone it has room");
+    // The first of these has one as well, but with it the batch would be too large.
+    bench
+        .edit(&graph, vec![edit(MIB), edit(MIB)])
+        .await
+        .unwrap();
+    let edits = vec![edit(MIB), edit(3 * MIB), edit(3 * MIB)];
+    let at = bench.edit(&graph, edits).await.unwrap();
+    assert_eq!(at.checkpoint, one.checkpoint + 5);
+    assert_eq!(snapshots(&bench).await.len(), 1);
+    let again = bench.at_rest(&graph).await;
+    assert_eq!(again.state.to_json(), at.state.to_json());
+    assert_eq!(again.state.to_json(), replayed(&bench).await);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use foldhash::HashMap;
 use rustagents_core::{
     event::{Event, Interest},
     ids::{MessageId, NodeName},
+    journal::MAX_BATCH_BYTES,
     message::Message,
     recorder::Durability,
     scope::{Halt, Write},
@@ -298,10 +299,12 @@ impl<S: GraphState> Driver<'_, S> {
             at.growth = growth;
             return;
         }
-        let due = growth.due(|| self.whole(at));
+        let room = || MAX_BATCH_BYTES.saturating_sub(write.bytes());
+        let due = growth.due(room, || self.whole(at));
         at.growth = growth;
         if let Some(snapshot) = due {
-            write.commit(snapshot.kind(), &snapshot);
+            // More may come to be written with it.
+            write.spare_commit(snapshot.kind(), &snapshot);
         }
     }
 
