@@ -119,7 +119,8 @@ pub struct GraphRun<S: GraphState> {
     pub state: Arc<S>,
     /// The number of the thread's last checkpoint; 0 where nothing is recorded.
     pub checkpoint: u64,
-    /// How many supersteps the run has done.
+    /// How many supersteps of its own graph the run has done, without those of graphs
+    /// inside; the budget counts these too.
     pub steps: u64,
     /// The nodes whose tasks the run finished, in order, each as often as it ran.
     pub visited: Vec<NodeName>,

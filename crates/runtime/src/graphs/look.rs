@@ -47,7 +47,8 @@ pub struct GraphView<S: GraphState> {
     pub state: Arc<S>,
     /// The number of the last checkpoint.
     pub checkpoint: u64,
-    /// How many supersteps the run has done.
+    /// How many supersteps of its own graph the run has done, without those of graphs
+    /// inside; the budget counts these too.
     pub steps: u64,
     /// The nodes that run next.
     pub next: Vec<NodeName>,
