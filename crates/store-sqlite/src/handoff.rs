@@ -29,8 +29,9 @@ use super::sync::{
 #[derive(Debug)]
 pub(crate) struct Gone;
 
-/// A queue in which `room` jobs may wait. Those who have more wait outside.
-pub(crate) fn queue<J>(room: usize, spins: bool) -> (Sender<J>, Receiver<J>) {
+/// A queue in which `room` jobs may wait, of which `group` are taken at once at the most.
+/// Those who have more wait outside.
+pub(crate) fn queue<J>(room: usize, group: usize, spins: bool) -> (Sender<J>, Receiver<J>) {
     let shared = Arc::new(Shared {
         room,
         state: Mutex::new(State {
@@ -51,6 +52,7 @@ pub(crate) fn queue<J>(room: usize, spins: bool) -> (Sender<J>, Receiver<J>) {
     });
     let receiver = Receiver {
         shared: Arc::clone(&shared),
+        group,
         works: None,
         is_hasty: true,
         luck: Luck::default(),
@@ -223,6 +225,7 @@ impl<J> Drop for Waits<'_, J> {
 /// The end of the thread that does the jobs. Dropping it drops those that wait.
 pub(crate) struct Receiver<J> {
     shared: Arc<Shared<J>>,
+    group: usize,
     /// Runs since jobs were taken.
     works: Option<Watch>,
     /// Whether the last jobs came soon after those before.
@@ -231,8 +234,9 @@ pub(crate) struct Receiver<J> {
 }
 
 impl<J> Receiver<J> {
-    /// Moves all that is queued to `jobs`, which is empty, and waits for a first one;
-    /// `false` if none will come. To be called when the last ones are done.
+    /// Moves what is queued to `jobs`, which is empty, as many as one group has, and waits
+    /// for a first one; `false` if none will come. To be called when the last ones are
+    /// done.
     pub(crate) fn take(&mut self, jobs: &mut VecDeque<J>) -> bool {
         let shared = Arc::clone(&self.shared);
         if let Some(works) = self.works.take() {
@@ -245,10 +249,13 @@ impl<J> Receiver<J> {
             let mut state = lock(&shared.state);
             shared.news.store(false, Ordering::Relaxed);
             let (is_empty, is_closed) = (state.jobs.is_empty(), state.is_closed);
-            if !is_empty {
+            if state.jobs.len() <= self.group {
                 mem::swap(&mut state.jobs, jobs);
+            } else {
+                jobs.extend(state.jobs.drain(..self.group));
             }
-            let let_in = state.first_outside(shared.room);
+            let room = shared.room.saturating_sub(state.jobs.len());
+            let let_in = state.first_outside(room);
             if is_empty && !is_closed && let_in.is_empty() && !may_spin {
                 state.sleeps = true;
                 drop(shared.filled.wait(state));

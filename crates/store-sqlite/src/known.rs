@@ -15,7 +15,7 @@ use rustagents_core::{ids::ThreadId, journal::JournalError};
 use crate::{
     schema,
     spans::Tails,
-    target::{self, Statements, Target, Thread, ThreadRow},
+    target::{self, Statements, Target, Thread},
 };
 
 /// How many threads are remembered.
@@ -59,9 +59,9 @@ impl Known {
     }
 
     /// Keeps what was just read of a thread, or written.
-    pub(crate) fn remember(&mut self, thread: &ThreadId, row: ThreadRow) {
+    pub(crate) fn remember(&mut self, thread: &ThreadId, known: Thread) {
         self.make_room();
-        self.threads.insert(thread.clone(), Thread::new(row));
+        self.threads.insert(thread.clone(), known);
     }
 
     fn make_room(&mut self) {

@@ -2,10 +2,10 @@
 
 use std::{collections::HashMap, path::Path, sync::LazyLock};
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Statement, params};
 use rustagents_core::{
     digest::Digest,
-    ids::{Branch, FactKey, ThreadId},
+    ids::{Branch, FactKey, Namespace, ThreadId},
     journal::{Chain, Entry, Epoch, JournalError, Place, Record, Seq},
     message::Message,
     tool::EffectClass,
@@ -204,12 +204,38 @@ impl Thread {
             chains: HashMap::default(),
         }
     }
+
+    /// A new thread, with the chain that its first record extends.
+    pub(crate) fn begun(row: ThreadRow, connection: &Connection) -> rusqlite::Result<Self> {
+        let root = Chain {
+            branch: Branch::main(),
+            namespace: Namespace::root(),
+        };
+        let mut insert = connection.prepare_cached(NEW_CHAIN)?;
+        let id = new_chain(&mut insert, row.id, &root)?;
+        let mut thread = Self::new(row);
+        thread
+            .chains
+            .insert(root, Some(ChainRow { id, head: None }));
+        Ok(thread)
+    }
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct ChainRow {
     id: i64,
     head: Option<Seq>,
+}
+
+const NEW_CHAIN: &str = "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3)";
+
+/// Makes a chain of a thread by [`NEW_CHAIN`], and says its number.
+fn new_chain(insert: &mut Statement<'_>, thread: i64, chain: &Chain) -> rusqlite::Result<i64> {
+    insert.insert(params![
+        thread,
+        chain.branch.as_str(),
+        chain.namespace.as_str()
+    ])
 }
 
 /// A statement that is prepared at its first use.
@@ -299,9 +325,8 @@ impl Target<'_, '_> {
             return Ok(known);
         }
         let id = self.thread.row.id;
-        let sql = "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3)";
-        let id = prepared(&mut self.statements.new_chain, self.connection, sql)?
-            .insert(params![id, chain.branch.as_str(), chain.namespace.as_str()])?;
+        let insert = prepared(&mut self.statements.new_chain, self.connection, NEW_CHAIN)?;
+        let id = new_chain(insert, id, chain)?;
         let row = ChainRow { id, head: None };
         self.thread.chains.insert(chain.clone(), Some(row));
         Ok(row)

@@ -58,13 +58,13 @@ pub(crate) fn claim(
     if expected != Some(counts) {
         return Ok(Claimed::OtherLock(counts));
     }
-    let row = group
+    let claimed = group
         .tails()
         .store(connection)
         .and_then(|()| count_up(connection, thread, &owner, held))
         .map_err(|error| Refused::Dirty(failed(path, &error)))?;
-    let epoch = row.epoch;
-    group.known.remember(thread, row);
+    let epoch = claimed.row.epoch;
+    group.known.remember(thread, claimed);
     Ok(Claimed::At(epoch))
 }
 
@@ -74,21 +74,22 @@ fn count_up(
     thread: &ThreadId,
     owner: &str,
     held: Lock,
-) -> rusqlite::Result<ThreadRow> {
-    let mut row = match find(connection, thread)? {
+) -> rusqlite::Result<Thread> {
+    let mut thread = match find(connection, thread)? {
         Some(mut row) => {
             row.settle(connection)?;
-            row
+            Thread::new(row)
         }
-        None => make(connection, thread, None, None, owner)?,
+        None => Thread::begun(make(connection, thread, None, None, owner)?, connection)?,
     };
+    let row = &mut thread.row;
     row.epoch += 1;
     connection
         .prepare_cached(
             "UPDATE threads SET epoch = ?2, lock = ?3, owner = ?4, updated_at = ?5 WHERE id = ?1",
         )?
         .execute(params![row.id, row.epoch, held, owner, now_ms()])?;
-    Ok(row)
+    Ok(thread)
 }
 
 /// Makes a thread in `family`, or in one of its own. One that is claimed at once begins at the

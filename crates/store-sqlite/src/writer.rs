@@ -29,7 +29,10 @@ use crate::{
     sync,
 };
 
-/// How many jobs may wait before their callers do, and share a transaction.
+/// How many jobs may wait before their callers do.
+const ROOM: usize = 1_024;
+
+/// How many share a transaction.
 const GROUP: usize = 256;
 
 /// Something to be written inside the group's transaction.
@@ -183,7 +186,7 @@ impl Writer {
 
     fn running(&self) -> &Running {
         self.running.get_or_init(|| {
-            let (jobs, queue) = handoff::queue(GROUP, sync::is_worth_it());
+            let (jobs, queue) = handoff::queue(ROOM, GROUP, sync::is_worth_it());
             let desk = Desk {
                 file: Arc::clone(&self.file),
                 log: self.log.clone(),

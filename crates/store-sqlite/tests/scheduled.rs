@@ -118,13 +118,15 @@ async fn cancelled<T>(work: impl Future<Output = T>, looks: usize) -> Option<T> 
     None
 }
 
-/// Callers that make `calls` each, in a queue with `room`; then the handle goes.
+/// Callers that make `calls` each, in a queue with `room` of which half is taken at once;
+/// then the handle goes.
 fn callers(count: usize, calls: usize, room: usize, spins: bool) {
-    let (jobs, receiver) = queue(room, spins);
+    let group = room.div_ceil(2);
+    let (jobs, receiver) = queue(room, group, spins);
     let (jobs, done) = (Arc::new(jobs), Done::default());
     let desk = {
         let done = done.clone();
-        thread::spawn(move || do_all(receiver, room, &done))
+        thread::spawn(move || do_all(receiver, group, &done))
     };
     let callers: Vec<_> = (0..count)
         .map(|caller| {
@@ -166,11 +168,11 @@ fn a_full_queue_keeps_nobody_outside() {
 #[test]
 fn tasks_of_one_thread_come_in_as_there_is_room() {
     in_many_orders(|| {
-        let (jobs, receiver) = queue(2, true);
+        let (jobs, receiver) = queue(2, 1, true);
         let done = Done::default();
         let desk = {
             let done = done.clone();
-            thread::spawn(move || do_all(receiver, 2, &done))
+            thread::spawn(move || do_all(receiver, 1, &done))
         };
         let told = block_on(futures::future::join_all(
             (0..5).map(|number| call(&jobs, number)),
@@ -184,7 +186,7 @@ fn tasks_of_one_thread_come_in_as_there_is_room() {
 #[test]
 fn who_goes_away_leaves_the_others_their_place() {
     in_many_orders(|| {
-        let (jobs, receiver) = queue(1, true);
+        let (jobs, receiver) = queue(1, 1, true);
         let (jobs, done) = (Arc::new(jobs), Done::default());
         let desk = {
             let done = done.clone();
@@ -214,11 +216,11 @@ fn who_goes_away_leaves_the_others_their_place() {
 #[test]
 fn what_was_handed_over_is_done_though_nobody_waits_and_the_handle_goes() {
     in_many_orders(|| {
-        let (jobs, receiver) = queue(3, true);
+        let (jobs, receiver) = queue(3, 2, true);
         let done = Done::default();
         let desk = {
             let done = done.clone();
-            thread::spawn(move || do_all(receiver, 3, &done))
+            thread::spawn(move || do_all(receiver, 2, &done))
         };
         for number in 0..3 {
             let (reply, outcome) = jobs.place();
@@ -234,7 +236,7 @@ fn what_was_handed_over_is_done_though_nobody_waits_and_the_handle_goes() {
 #[test]
 fn when_the_thread_ends_all_callers_hear_of_it() {
     in_many_orders(|| {
-        let (jobs, mut receiver) = queue(1, true);
+        let (jobs, mut receiver) = queue(1, 1, true);
         let jobs = Arc::new(jobs);
         let gone = Arc::new(AtomicUsize::new(0));
         let callers: Vec<_> = (0..3)
