@@ -76,10 +76,11 @@ pub(crate) fn inspect(path: &Path) -> Result<Header, JournalError> {
             check_version(path, application, 0)?;
             return Ok(Header::Ours);
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Header::Absent),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
         Err(error) => return Err(unavailable(path, &error)),
     };
     if read == 0 {
+        refuse_orphan(path)?;
         return Ok(Header::Absent);
     }
     if read < header.len() || !header.starts_with(b"SQLite format 3\0") {
@@ -161,7 +162,6 @@ pub(crate) fn open_writer(path: &Path, synchronous: Synchronous) -> Result<Opene
 /// Makes the store under another name and moves it into place: whoever looks
 /// sees no store, or a whole one.
 fn create(path: &Path) -> Result<(), JournalError> {
-    refuse_orphan(path)?;
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let draft = Path::new(&draft);
@@ -183,8 +183,8 @@ fn create(path: &Path) -> Result<(), JournalError> {
     sync_folder(path)
 }
 
-/// Refuses to make a store beside the log of one that is gone: SQLite would take it
-/// for the new one's, and write what it holds over it.
+/// Refuses the log of a store that is gone. If another one were made beside it, SQLite
+/// would take the log for the new one's, and write what it holds over it.
 fn refuse_orphan(path: &Path) -> Result<(), JournalError> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");

@@ -215,16 +215,19 @@ async fn no_store_is_made_beside_the_log_of_one_that_is_gone() {
     let elsewhere = used.elsewhere();
     let (log, copy) = (used.beside("-wal"), beside(&elsewhere, "-wal"));
     fs::copy(&log, &copy).unwrap();
-    let journal = SqliteJournal::open(&elsewhere).unwrap();
-    let error = journal.claim(&thread("u"), Owner::default()).await;
-    let error = error.unwrap_err();
+    let error = SqliteJournal::open(&elsewhere).unwrap_err();
     let is_named = error.to_string().contains(&copy.display().to_string());
     assert!(
         matches!(error, JournalError::Unavailable { .. }) && is_named,
         "{error}"
     );
+    assert!(
+        SqliteJournal::exists(&elsewhere).is_err(),
+        "a look says so too"
+    );
     assert!(!elsewhere.exists());
     // With its store beside it, the log is whole again.
     fs::copy(&used.path, &elsewhere).unwrap();
+    let journal = SqliteJournal::open(&elsewhere).unwrap();
     assert_eq!(records(&journal).await, 2);
 }
