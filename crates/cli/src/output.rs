@@ -208,6 +208,7 @@ impl Output {
         if let Some(thread) = &failure.resume {
             failure.hint = self
                 .resume
+                .of_another()
                 .line(thread, &[])
                 .map(|line| format!("go on with `{line}`"));
         }
@@ -224,13 +225,14 @@ impl Output {
     }
 
     fn told(&self, failure: &Failure) {
+        let resume = self.resume.of_another();
         // What cannot be said to a script is said to a person.
-        if self.is_json() && say(&json::failure(failure, &self.resume)).is_ok() {
+        if self.is_json() && say(&json::failure(failure, &resume)).is_ok() {
             return;
         }
         self.stderr(&person::failure(failure));
         if let Some(Pending::Run(report)) = failure.pending.as_deref() {
-            self.stderr(&person::report(report, &self.resume));
+            self.stderr(&person::report(report, &resume));
         }
     }
 
@@ -387,6 +389,14 @@ fn put(stream: impl Write, text: &str) {
 }
 
 impl Resume {
+    /// The same for a run that was there before, and so is recorded.
+    fn of_another(&self) -> Self {
+        Self {
+            is_recorded: true,
+            ..self.clone()
+        }
+    }
+
     /// The same for a thread whose plan a file holds, or none does.
     fn with_plan(&self, has_plan: bool) -> Self {
         Self {

@@ -888,6 +888,14 @@ fn a_new_input_is_refused_while_a_thread_waits() {
     ] {
         assert!(told.stderr.contains(words), "no `{words}` in {told:?}");
     }
+    // What would not be recorded is refused, and not what waits.
+    let unrecorded = [RUN.arguments, &["--durability", "none"]].concat();
+    let told = desk.rag(&unrecorded);
+    assert_eq!(told.status, Some(3), "{told:?}");
+    assert!(
+        told.stderr.contains("rag resume demo --approve"),
+        "{told:?}"
+    );
     assert_eq!(rows(&desk), before);
     assert_eq!(desk.order("A-1042", "status"), orders);
 }

@@ -81,11 +81,11 @@ impl MapReduce {
         self
     }
 
-    /// Is content with `enough` items that are done; the others are cancelled. It
-    /// fails once so many cannot be reached.
+    /// Is content with `enough` items that are done, from 1; the others are cancelled.
+    /// It fails once so many cannot be reached.
     #[must_use]
     pub fn quorum(mut self, enough: usize) -> Self {
-        self.policy = Policy::Quorum(enough);
+        self.policy = Policy::Quorum(enough.max(1));
         self
     }
 

@@ -55,6 +55,9 @@ pub(super) fn report(report: &Report, resume: &Resume) -> String {
         match resume.with_plan(report.has_plan).line(thread, &options) {
             Some(line) => lines.extend(["go on with:".to_owned(), format!("  {line}")]),
             None if !report.has_plan => lines.push(BUILT.to_owned()),
+            None if !resume.is_recorded => {
+                lines.push("nothing of it is recorded, so it ends here".to_owned());
+            }
             None => lines.push("its store is in memory, so it ends here".to_owned()),
         }
     }

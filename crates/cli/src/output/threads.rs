@@ -64,7 +64,8 @@ impl Output {
             return say(&object.to_string());
         }
         for (call, tool) in calls {
-            self.note(&format!("the fork may make call {call} ({tool}) once more"));
+            // Steps of nodes are among them.
+            self.note(&format!("the fork may make {call} ({tool}) once more"));
         }
         let of = match fork.checkpoint {
             Some(checkpoint) => format!("{from}@{checkpoint}"),
@@ -124,7 +125,7 @@ impl Output {
     /// Tells a person that a thread went back.
     pub(crate) fn went_back(&self, rewound: &Rewound) {
         for (call, tool) in &rewound.repeats {
-            self.note(&format!("call {call} ({tool}) may be made once more"));
+            self.note(&format!("{call} ({tool}) may be made once more"));
         }
         self.started(&rewound.started);
         if let Some(run) = &rewound.cancelled {
