@@ -639,6 +639,12 @@ pub enum JournalError {
         /// The limit.
         limit: usize,
     },
+    /// A body has more lists and objects around one another than may be.
+    #[error("a record would be nested deeper than {limit}")]
+    TooDeep {
+        /// How many there may be.
+        limit: u8,
+    },
     /// The batch breaks a rule of the contract.
     #[error("the batch breaks a rule: {rule}")]
     Malformed {
@@ -713,7 +719,7 @@ impl Coded for JournalError {
             Self::ThreadExists { .. } => Code::ThreadExists,
             Self::ContentGone { .. } => Code::ContentGone,
             Self::Behind { error, .. } => error.code(),
-            Self::TooLarge { .. } => Code::TooLarge,
+            Self::TooLarge { .. } | Self::TooDeep { .. } => Code::TooLarge,
             Self::Malformed { .. } | Self::Encode { .. } => Code::Internal,
             Self::Corrupt { .. } => Code::StoreCorrupt,
             Self::Newer { .. } => Code::StoreNewer,
@@ -735,6 +741,7 @@ impl Coded for JournalError {
             Self::Newer { .. } => {
                 Some("use the version of `rag` that wrote it, or a newer one".into())
             }
+            Self::TooDeep { .. } => Some("nest values less deep, 64 at most".into()),
             Self::Foreign { .. } => Some("name another place with `--store`".into()),
             _ => None,
         }

@@ -25,7 +25,7 @@ use crate::{
     clock::Clock,
     code::{Class, Code, Coded},
     digest::Digest,
-    encode,
+    encode::{self, EncodeError},
     event::{Event, Events, Interest},
     fence::Fence,
     ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
@@ -223,8 +223,8 @@ impl Facts {
 
     /// The batch that writes `write`; its commits extend `heads`.
     fn batch(&self, write: Write, heads: Vec<(Chain, Option<Seq>)>) -> Result<Batch, JournalError> {
-        if let Some(reason) = write.failed {
-            return Err(JournalError::Encode { reason });
+        if let Some(error) = write.failed {
+            return Err(error.of_record());
         }
         let run = &self.shared.run;
         let entries = write.drafts.into_iter().map(|draft| {
@@ -613,7 +613,7 @@ pub struct Write {
     /// The checkpoint at which the writer is then.
     checkpoint: Option<u64>,
     /// Why the first body that has no encoding has none; nothing is written then.
-    failed: Option<String>,
+    failed: Option<EncodeError>,
     /// Nothing of it is recorded, so nothing is encoded.
     is_passing: bool,
 }
@@ -661,9 +661,8 @@ impl Write {
 
     /// Says whether it could be written at all.
     fn check(&self) -> Result<(), JournalError> {
-        if let Some(reason) = &self.failed {
-            let reason = reason.clone();
-            return Err(JournalError::Encode { reason });
+        if let Some(error) = &self.failed {
+            return Err(error.clone().of_record());
         }
         check_bytes(self.bytes())
     }
@@ -701,13 +700,18 @@ impl Write {
         }
     }
 
-    /// Adds a commit that is left out if the batch would be too large with it, whatever
-    /// else comes to be written with it.
+    /// Adds a commit that is left out if it cannot be encoded, or if the batch would be
+    /// too large with it, whatever else comes to be written with it.
     pub fn spare_commit(&mut self, kind: Kind, body: &impl Serialize) {
+        let failed = self.failed.take();
         self.commit(kind, body);
-        if let Some(draft) = self.drafts.last_mut() {
+        if self.failed.is_some() {
+            // What may be left out keeps nothing else from being written.
+            self.drafts.pop();
+        } else if let Some(draft) = self.drafts.last_mut() {
             draft.is_spare = true;
         }
+        self.failed = failed;
     }
 
     /// Adds a fact.
@@ -748,8 +752,8 @@ impl Write {
         if self.is_passing {
             return 0;
         }
-        let body = encode::json(body, str::to_owned).unwrap_or_else(|reason| {
-            self.failed.get_or_insert(reason);
+        let body = encode::json(body, str::to_owned).unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
             String::new()
         });
         let bytes = body.len();

@@ -134,7 +134,9 @@ mod tests {
         for error in [
             serde_json::to_value(account()).unwrap_err().to_string(),
             serde_json::to_string(&account()).unwrap_err().to_string(),
-            encode::json(&account(), str::to_owned).unwrap_err(),
+            encode::json(&account(), str::to_owned)
+                .unwrap_err()
+                .to_string(),
         ] {
             assert!(error.contains("secret") && !error.contains("hunter2"));
         }

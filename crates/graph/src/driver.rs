@@ -283,18 +283,20 @@ fn end<S: GraphState>(at: &Position<S>, outcome: Outcome) -> GraphEnd<S> {
     }
 }
 
-/// What is too large to be recorded is its node's failure; trying again would
-/// only make it again.
+/// What is too large or too deep to be recorded is its node's failure; trying again
+/// would only make it again.
 fn unrecorded(error: JournalError) -> NodeError {
-    match error {
-        JournalError::TooLarge { .. } => NodeError::Failed(NodeFailure {
-            code: error.code(),
-            class: error.class(),
-            message: error.to_string(),
-            hint: Some("write less in one step".into()),
-        }),
-        error => NodeError::Halt(error.into()),
-    }
+    let hint = match error {
+        JournalError::TooLarge { .. } => Some("write less in one step".into()),
+        JournalError::TooDeep { .. } => error.hint(),
+        error => return NodeError::Halt(error.into()),
+    };
+    NodeError::Failed(NodeFailure {
+        code: error.code(),
+        class: error.class(),
+        message: error.to_string(),
+        hint,
+    })
 }
 
 fn refused(error: &ScheduleError) -> NodeError {

@@ -431,8 +431,11 @@ impl TaskContext {
         }
         let value = value?;
         let ended = written(step, result, kind::STEP_RESULT, &value);
-        self.record_end(step, intent, ended).await?;
-        Ok(value.value)
+        let recorded = self.record_end(step, intent, ended).await;
+        if let (Err(error @ NodeError::Failed(_)), Some(number)) = (&recorded, intent) {
+            self.note_doubt(step, number, error)?;
+        }
+        recorded.map(|()| value.value)
     }
 
     /// Records how a step ended. Where another driver took the thread over meanwhile,
@@ -479,6 +482,11 @@ impl TaskContext {
                 limit,
             }
             .into()),
+            Err(error @ JournalError::TooDeep { .. }) => Err(StepError::Result {
+                step: step.id.label().to_owned(),
+                reason: error.to_string(),
+            }
+            .into()),
             Err(error) => Err(self.stopped_by(NodeError::Halt(error.into()))),
         }
     }
@@ -509,16 +517,16 @@ where
 {
     let label = step.id.label();
     let read = json(value, |text| serde_json::from_str::<T>(text));
-    match read.map(|read| read.map_err(|error| error.to_string())) {
-        Ok(Ok(value)) => Ok(StepResult {
-            step: label.into(),
-            value,
-        }),
-        Ok(Err(reason)) | Err(reason) => Err(StepError::Result {
-            step: label.to_owned(),
-            reason,
-        }),
-    }
+    let reason = match read {
+        Ok(Ok(value)) => {
+            let step = label.into();
+            return Ok(StepResult { step, value });
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let step = label.to_owned();
+    Err(StepError::Result { step, reason })
 }
 
 /// What [`TaskContext::spawn`] runs. Dropping it stops nothing.

@@ -10,6 +10,7 @@ mod queue;
 mod watch;
 
 use rustagents_core::{
+    encode::{self, EncodeError},
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
     journal::{Author, Batch, Chain, Entry, JournalError, Kind, Place},
 };
@@ -59,9 +60,7 @@ impl Outside {
         kind: Kind,
         body: &impl Serialize,
     ) -> Result<(), JournalError> {
-        let body = serde_json::to_string(body).map_err(|error| JournalError::Encode {
-            reason: error.to_string(),
-        })?;
+        let body = encode::json(body, str::to_owned).map_err(EncodeError::of_record)?;
         self.entries.push(Entry {
             chain: root(),
             place: Place::Fact(key),

@@ -2,6 +2,7 @@
 
 mod change;
 mod children;
+mod deep;
 mod drain;
 mod force;
 mod forced_inside;

@@ -1,8 +1,8 @@
 //! A writer of the JSON that is recorded at each step: the same bytes as
 //! `serde_json`'s compact form, in less time.
 //!
-//! It knows what records are made of. Whatever else it meets, it refuses with
-//! [`Unusual`], and `serde_json` writes the whole value.
+//! It knows what records are made of. Whatever else it meets, it refuses as
+//! [`Refused::Unusual`], and `serde_json` writes the whole value.
 
 use std::fmt::Display;
 
@@ -14,46 +14,68 @@ use serde::{
 use crate::encode::escape;
 
 /// Writes to the end of a text, which is UTF-8. After an error, it is of no use.
-pub(super) struct Plain<'t>(pub(super) &'t mut Vec<u8>);
+pub(super) struct Plain<'t> {
+    pub(super) text: &'t mut Vec<u8>,
+    /// How many lists and objects may still be opened around one another.
+    pub(super) room: u8,
+}
 
-/// Something that this writer does not know, or that cannot be written at all.
+/// Why this writer wrote nothing of use.
 #[derive(Debug, thiserror::Error)]
-#[error("not written here")]
-pub(super) struct Unusual;
+pub(super) enum Refused {
+    /// It does not know what it met, or that cannot be written at all.
+    #[error("not written here")]
+    Unusual,
+    /// There are more lists and objects around one another than may be.
+    #[error("nested too deep")]
+    TooDeep,
+}
 
-impl ser::Error for Unusual {
+impl ser::Error for Refused {
     fn custom<T: Display>(_: T) -> Self {
-        Self
+        Self::Unusual
     }
 }
 
-type Done = Result<(), Unusual>;
+type Done = Result<(), Refused>;
 
 /// Types that hold text for `serde_json` alone give themselves such names.
 const PRIVATE: &str = "$serde_json::";
 
 impl Plain<'_> {
     fn reborrow(&mut self) -> Plain<'_> {
-        Plain(self.0)
+        Plain {
+            text: self.text,
+            room: self.room,
+        }
     }
 
     fn signed(self, number: i64) -> Done {
         if number < 0 {
-            self.0.push(b'-');
+            self.text.push(b'-');
         }
         self.serialize_u64(number.unsigned_abs())
     }
 
     /// Digits of fractions are not ours to find.
     fn float(self, number: impl Serialize) -> Done {
-        serde_json::to_writer(self.0, &number).map_err(|_| Unusual)
+        serde_json::to_writer(self.text, &number).map_err(|_| Refused::Unusual)
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as for a key")]
-    fn variant(&mut self, name: &'static str) {
-        self.0.push(b'{');
+    fn variant(&mut self, name: &'static str) -> Done {
+        self.enter()?;
+        self.text.push(b'{');
         self.key(name);
+        Ok(())
+    }
+
+    /// Goes one list or object deeper.
+    #[inline]
+    fn enter(&mut self) -> Done {
+        self.room = self.room.checked_sub(1).ok_or(Refused::TooDeep)?;
+        Ok(())
     }
 
     /// A name that the program is written with. Inlined, so that all there is to do
@@ -65,12 +87,12 @@ impl Plain<'_> {
     )]
     fn key(&mut self, name: &'static str) {
         if escape::is_plain(name.as_bytes()) {
-            self.0.push(b'"');
-            self.0.extend_from_slice(name.as_bytes());
-            self.0.extend_from_slice(b"\":");
+            self.text.push(b'"');
+            self.text.extend_from_slice(name.as_bytes());
+            self.text.extend_from_slice(b"\":");
         } else {
-            escape::quoted(self.0, name);
-            self.0.push(b':');
+            escape::quoted(self.text, name);
+            self.text.push(b':');
         }
     }
 }
@@ -85,20 +107,21 @@ pub(super) struct Open<'t> {
 }
 
 impl<'t> Open<'t> {
-    fn new(plain: Plain<'t>, open: u8, close: u8) -> Self {
-        plain.0.push(open);
-        Self {
+    fn new(mut plain: Plain<'t>, open: u8, close: u8) -> Result<Self, Refused> {
+        plain.enter()?;
+        plain.text.push(open);
+        Ok(Self {
             plain,
             first: true,
             close,
             is_variant: false,
-        }
+        })
     }
 
     #[inline]
     fn comma(&mut self) {
         if !std::mem::take(&mut self.first) {
-            self.plain.0.push(b',');
+            self.plain.text.push(b',');
         }
     }
 
@@ -117,27 +140,27 @@ impl<'t> Open<'t> {
 
     #[inline]
     fn close(self) {
-        self.plain.0.push(self.close);
+        self.plain.text.push(self.close);
         if self.is_variant {
-            self.plain.0.push(b'}');
+            self.plain.text.push(b'}');
         }
     }
 }
 
 impl<'t> ser::Serializer for Plain<'t> {
     type Ok = ();
-    type Error = Unusual;
+    type Error = Refused;
     type SerializeSeq = Open<'t>;
     type SerializeTuple = Open<'t>;
-    type SerializeTupleStruct = Impossible<(), Unusual>;
-    type SerializeTupleVariant = Impossible<(), Unusual>;
+    type SerializeTupleStruct = Impossible<(), Refused>;
+    type SerializeTupleVariant = Impossible<(), Refused>;
     type SerializeMap = Open<'t>;
     type SerializeStruct = Open<'t>;
     type SerializeStructVariant = Open<'t>;
 
     fn serialize_bool(self, value: bool) -> Done {
         let text = if value { "true" } else { "false" };
-        self.0.extend_from_slice(text.as_bytes());
+        self.text.extend_from_slice(text.as_bytes());
         Ok(())
     }
 
@@ -171,11 +194,11 @@ impl<'t> ser::Serializer for Plain<'t> {
 
     fn serialize_u64(self, value: u64) -> Done {
         if let Ok(digit @ 0..=9) = u8::try_from(value) {
-            self.0.push(b'0' + digit);
+            self.text.push(b'0' + digit);
             return Ok(());
         }
         let mut digits = itoa::Buffer::new();
-        self.0.extend_from_slice(digits.format(value).as_bytes());
+        self.text.extend_from_slice(digits.format(value).as_bytes());
         Ok(())
     }
 
@@ -192,12 +215,12 @@ impl<'t> ser::Serializer for Plain<'t> {
     }
 
     fn serialize_str(self, value: &str) -> Done {
-        escape::quoted(self.0, value);
+        escape::quoted(self.text, value);
         Ok(())
     }
 
     fn serialize_bytes(self, _: &[u8]) -> Done {
-        Err(Unusual)
+        Err(Refused::Unusual)
     }
 
     fn serialize_none(self) -> Done {
@@ -209,7 +232,7 @@ impl<'t> ser::Serializer for Plain<'t> {
     }
 
     fn serialize_unit(self) -> Done {
-        self.0.extend_from_slice(b"null");
+        self.text.extend_from_slice(b"null");
         Ok(())
     }
 
@@ -234,26 +257,26 @@ impl<'t> ser::Serializer for Plain<'t> {
         variant: &'static str,
         value: &T,
     ) -> Done {
-        self.variant(variant);
+        self.variant(variant)?;
         value.serialize(self.reborrow())?;
-        self.0.push(b'}');
+        self.text.push(b'}');
         Ok(())
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Open<'t>, Unusual> {
-        Ok(Open::new(self, b'[', b']'))
+    fn serialize_seq(self, _: Option<usize>) -> Result<Open<'t>, Refused> {
+        Open::new(self, b'[', b']')
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Open<'t>, Unusual> {
-        Ok(Open::new(self, b'[', b']'))
+    fn serialize_tuple(self, _: usize) -> Result<Open<'t>, Refused> {
+        Open::new(self, b'[', b']')
     }
 
     fn serialize_tuple_struct(
         self,
         _: &'static str,
         _: usize,
-    ) -> Result<Impossible<(), Unusual>, Unusual> {
-        Err(Unusual)
+    ) -> Result<Impossible<(), Refused>, Refused> {
+        Err(Refused::Unusual)
     }
 
     fn serialize_tuple_variant(
@@ -262,19 +285,19 @@ impl<'t> ser::Serializer for Plain<'t> {
         _: u32,
         _: &'static str,
         _: usize,
-    ) -> Result<Impossible<(), Unusual>, Unusual> {
-        Err(Unusual)
+    ) -> Result<Impossible<(), Refused>, Refused> {
+        Err(Refused::Unusual)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Open<'t>, Unusual> {
-        Ok(Open::new(self, b'{', b'}'))
+    fn serialize_map(self, _: Option<usize>) -> Result<Open<'t>, Refused> {
+        Open::new(self, b'{', b'}')
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Open<'t>, Unusual> {
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Open<'t>, Refused> {
         if name.starts_with(PRIVATE) {
-            return Err(Unusual);
+            return Err(Refused::Unusual);
         }
-        Ok(Open::new(self, b'{', b'}'))
+        Open::new(self, b'{', b'}')
     }
 
     fn serialize_struct_variant(
@@ -283,18 +306,18 @@ impl<'t> ser::Serializer for Plain<'t> {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Open<'t>, Unusual> {
-        self.variant(variant);
+    ) -> Result<Open<'t>, Refused> {
+        self.variant(variant)?;
         Ok(Open {
             is_variant: true,
-            ..Open::new(self, b'{', b'}')
+            ..Open::new(self, b'{', b'}')?
         })
     }
 }
 
 impl ser::SerializeSeq for Open<'_> {
     type Ok = ();
-    type Error = Unusual;
+    type Error = Refused;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
         self.item(value)
@@ -308,7 +331,7 @@ impl ser::SerializeSeq for Open<'_> {
 
 impl ser::SerializeTuple for Open<'_> {
     type Ok = ();
-    type Error = Unusual;
+    type Error = Refused;
 
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
         self.item(value)
@@ -322,21 +345,21 @@ impl ser::SerializeTuple for Open<'_> {
 
 impl ser::SerializeMap for Open<'_> {
     type Ok = ();
-    type Error = Unusual;
+    type Error = Refused;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
         self.comma();
-        let start = self.plain.0.len();
+        let start = self.plain.text.len();
         key.serialize(self.plain.reborrow())?;
         // Keys that are no strings become some: `serde_json` knows which.
-        match self.plain.0.get(start) {
+        match self.plain.text.get(start) {
             Some(b'"') => Ok(()),
-            _ => Err(Unusual),
+            _ => Err(Refused::Unusual),
         }
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
-        self.plain.0.push(b':');
+        self.plain.text.push(b':');
         value.serialize(self.plain.reborrow())
     }
 
@@ -348,7 +371,7 @@ impl ser::SerializeMap for Open<'_> {
 
 impl ser::SerializeStruct for Open<'_> {
     type Ok = ();
-    type Error = Unusual;
+    type Error = Refused;
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as for a key")]
@@ -364,7 +387,7 @@ impl ser::SerializeStruct for Open<'_> {
 
 impl ser::SerializeStructVariant for Open<'_> {
     type Ok = ();
-    type Error = Unusual;
+    type Error = Refused;
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "as for a key")]

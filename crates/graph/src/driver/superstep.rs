@@ -395,7 +395,9 @@ impl<'g, S: GraphState> Driver<'g, S> {
         while let Some(part) = parts.pop() {
             match self.keep_part(step, at, part).await {
                 Ok(()) => {}
-                Err(JournalError::TooLarge { .. }) if part.len() > 1 => {
+                Err(JournalError::TooLarge { .. } | JournalError::TooDeep { .. })
+                    if part.len() > 1 =>
+                {
                     let (first, second) = part.split_at(part.len() / 2);
                     parts.extend([second, first]);
                 }

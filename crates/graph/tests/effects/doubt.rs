@@ -295,6 +295,81 @@ async fn an_error_of_a_step_that_must_not_run_twice_is_asked_about_before_its_no
     }
 }
 
+/// A node as `spec` says whose `once` step has `result`, and what handles its failure.
+fn resulting(world: &World, spec: &NodeSpec, result: &Value) -> Graph {
+    let (noted, handled) = (world.clone(), world.clone());
+    let result = result.clone();
+    GraphBuilder::new("g")
+        .function("work", move |_, context: TaskContext| {
+            let (world, result) = (noted.clone(), result.clone());
+            async move {
+                let charge = context.step_once("charge", |_| async move {
+                    world.change("charged");
+                    Ok::<_, NodeError>(result)
+                });
+                charge.await?;
+                Ok(NodeOutput::new())
+            }
+        })
+        .function("rescue", move |_, _| {
+            handled.change("rescued");
+            async { Ok(NodeOutput::new()) }
+        })
+        .spec("work", spec.clone())
+        .start(["work"])
+        .finish("work")
+        .finish("rescue")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_that_cannot_be_recorded_is_asked_about_before_its_node_fails() {
+    let deep = |levels| (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]));
+    let retry = RetryPolicy::new().tries(3).when(|_| true);
+    let specs = [
+        NodeSpec::new(),
+        NodeSpec::new().retry(retry),
+        NodeSpec::new().optional(),
+        NodeSpec::new().on_error("rescue"),
+    ];
+    let results = [
+        (json!("x".repeat(8 << 20)), "is over the limit of 8388608"),
+        // With its record around it, it is one too deep.
+        (deep(96), "would be nested deeper than 96"),
+        (deep(97), "is nested deeper than 96"),
+    ];
+    for spec in &specs {
+        for (result, why) in &results {
+            for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+                let (world, mut bench) = (World::new(), Bench::new());
+                bench.durability = durability;
+                let graph = resulting(&world, spec, result);
+                let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+                assert_eq!(ask.id.as_str(), "work:1.0/charge#1/doubt/1");
+                assert!(ask.prompt.contains(why), "{}", ask.prompt);
+                assert_eq!(bench.count(kind::RUN_CLOSED).await, 0);
+                answer(&bench, &ask, done(json!("receipt"))).await;
+                let end = bench.attempt(&graph).await.unwrap();
+                assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+                assert_eq!(world.changes(), ["charged"]);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_says_that_it_was_not_done_lets_the_node_fail() {
+    let (world, bench) = (World::new(), Bench::new());
+    let large = json!("x".repeat(8 << 20));
+    let graph = resulting(&world, &NodeSpec::new().on_error("rescue"), &large);
+    let ask = asks(&bench.attempt(&graph).await.unwrap()).remove(0);
+    answer(&bench, &ask, Answer::NotDone).await;
+    let end = bench.attempt(&graph).await.unwrap();
+    assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+    assert_eq!(world.changes(), ["charged", "rescued"]);
+}
+
 #[tokio::test]
 async fn a_step_that_says_that_it_changed_nothing_leaves_no_doubt() {
     let (world, bench) = (World::new(), Bench::new());

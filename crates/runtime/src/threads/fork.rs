@@ -1,6 +1,7 @@
 //! Makes a thread of another one: of all of it, or of what led to a checkpoint.
 
 use rustagents_core::{
+    encode::{EncodeError, MAX_READ_DEPTH, json_within},
     ids::{CallId, RunId, ThreadId},
     journal::{Epoch, Journal, JournalError, Owner, Record, Seq, ThreadImage, kind},
 };
@@ -255,9 +256,7 @@ fn snapshot_of(snapshot: &Record, at: Seq) -> Result<Record, JournalError> {
         at: Some(at),
         ..snapshot.decode(kind::SNAPSHOT)?
     };
-    let body = serde_json::to_string(&body).map_err(|error| JournalError::Encode {
-        reason: error.to_string(),
-    })?;
+    let body = json_within(MAX_READ_DEPTH, &body, str::to_owned).map_err(EncodeError::of_record)?;
     Ok(Record {
         run: RunId::from(""),
         body,

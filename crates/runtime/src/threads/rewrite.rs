@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use rustagents_core::{
+    encode::{EncodeError, MAX_READ_DEPTH, json_within},
     ids::{RunId, ThreadId},
     journal::{Author, Batch, Claim, Compaction, Entry, Journal, JournalError, Place, Seq},
     log::ThreadLog,
@@ -110,9 +111,8 @@ impl Rewrite<'_> {
 
 /// The record of a snapshot that belongs to no run.
 fn entry(snapshot: &Snapshot) -> Result<Entry, JournalError> {
-    let body = serde_json::to_string(snapshot).map_err(|error| JournalError::Encode {
-        reason: error.to_string(),
-    })?;
+    let body =
+        json_within(MAX_READ_DEPTH, snapshot, str::to_owned).map_err(EncodeError::of_record)?;
     Ok(Entry {
         chain: root(),
         place: Place::Commit,

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use rustagents_agent::call::IntentBody;
 use rustagents_core::{
     ask::Ask,
+    encode::{EncodeError, MAX_READ_DEPTH, json_within},
     ids::{AskId, Branch, CallId, FactKey, Namespace, TaskId},
     journal::{JournalError, Kind, Place, Record, kind},
     message::{Message, MessageBody},
@@ -161,9 +162,8 @@ where
     let mut body = before.clone();
     change(&mut body);
     if body != before {
-        record.body = serde_json::to_string(&body).map_err(|error| JournalError::Encode {
-            reason: error.to_string(),
-        })?;
+        record.body =
+            json_within(MAX_READ_DEPTH, &body, str::to_owned).map_err(EncodeError::of_record)?;
     }
     Ok(())
 }
