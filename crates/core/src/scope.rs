@@ -872,3 +872,38 @@ impl Scope {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::journal::kind;
+
+    fn deep(levels: u8) -> Value {
+        (0..levels).fold(json!(1), |inner, _| Value::Array(vec![inner]))
+    }
+
+    #[test]
+    fn a_body_that_is_too_deep_refuses_the_whole_write() {
+        let limit = encode::MAX_DEPTH;
+        let mut write = Write::new();
+        write.commit(kind::CHECKPOINT, &deep(limit));
+        assert!(write.check().is_ok());
+        write.commit(kind::CHECKPOINT, &deep(limit + 1));
+        let refused = write.check().unwrap_err();
+        assert_eq!(refused.code(), Code::TooLarge);
+        assert!(matches!(refused, JournalError::TooDeep { limit: 96 }));
+    }
+
+    #[test]
+    fn what_is_spare_is_left_out_where_it_is_too_deep() {
+        let mut write = Write::new();
+        write.commit(kind::CHECKPOINT, &json!({}));
+        write.spare_commit(kind::SNAPSHOT, &deep(97));
+        assert!(write.check().is_ok());
+        assert_eq!(write.drafts.len(), 1);
+        write.spare_commit(kind::SNAPSHOT, &deep(96));
+        assert_eq!(write.drafts.len(), 2);
+    }
+}

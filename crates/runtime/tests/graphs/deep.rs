@@ -2,6 +2,7 @@
 
 use super::*;
 use rustagents_graph::Edit;
+use rustagents_runtime::threads::{Fork, Keep, fork, transfer::image};
 
 #[derive(Clone, Debug, PartialEq, GraphState)]
 struct Shelf {
@@ -260,4 +261,51 @@ async fn what_a_sibling_wrote_is_kept_beside_what_is_too_deep() {
         .unwrap();
     assert_eq!(run.state.items, [deep(64), deep(1)]);
     bench.is_whole().await;
+}
+
+/// A thread `old` as an older version left it: with a value as deep as a reader takes.
+async fn left_by_an_older_version(bench: &Bench, graph: &Graph<Shelf>) -> ThreadId {
+    let (runner, thread) = (bench.runner(), ThreadId::new("t").unwrap());
+    runner.run(graph, "t", Shelf::update()).await.unwrap();
+    let mut image = image(&*bench.journal, &thread).await.unwrap();
+    image.thread = ThreadId::new("old").unwrap();
+    let (now, then) = (deep(64).to_string(), deep(123).to_string());
+    for record in &mut image.records {
+        record.body = record.body.replace(&now, &then);
+    }
+    bench.journal.install(image).await.unwrap();
+    ThreadId::new("old").unwrap()
+}
+
+#[tokio::test]
+async fn a_thread_of_an_older_version_is_read_forked_pruned_and_gone_on_with() {
+    let bench = Bench::new();
+    let (runner, graph) = (bench.runner(), shelf(Way::Value, 64));
+    let old = left_by_an_older_version(&bench, &graph).await;
+    let value = async |thread: &str| {
+        runner
+            .state(&graph, thread)
+            .await
+            .unwrap()
+            .state
+            .value
+            .clone()
+    };
+    assert_eq!(value("old").await, deep(123));
+    let forked = Fork {
+        from: old.clone(),
+        to: ThreadId::new("forked").unwrap(),
+        checkpoint: Some(2),
+        repeats: false,
+    };
+    fork(&*bench.journal, &forked).await.unwrap();
+    assert_eq!(value("forked").await, deep(123));
+    let run = runner.resume(&graph, "old", ()).await.unwrap();
+    let answers = [(run.asks()[0].id.clone(), json!(1))];
+    runner.resume(&graph, "old", answers).await.unwrap();
+    let clock = Arc::new(bench.clock.clone());
+    let runtime = Runtime::new(Arc::clone(&bench.journal), clock, bench.ids.clone());
+    runtime.prune(&old, Keep::Last(1)).await.unwrap();
+    assert_eq!(value("old").await, deep(123));
+    assert_eq!(check(&*bench.journal, &old).await.unwrap(), []);
 }
