@@ -7,7 +7,7 @@ use rustagents_core::{
     event::AgentEvent,
     journal::kind,
     message::Role,
-    tool::{Approval, EffectClass},
+    tool::{Approval, EffectClass, MAX_OUTPUT_BYTES, ToolError, ToolErrorKind},
 };
 use rustagents_testkit::{
     model::{FakeModel, Reply},
@@ -253,4 +253,64 @@ async fn a_result_that_no_batch_could_hold_keeps_its_head_and_is_not_fetched_aga
     let marker: serde_json::Value = serde_json::from_str(&end.messages[1].text()).unwrap();
     assert_eq!(marker["bytes"], (9 << 20) + 2);
     assert_eq!(world.changes().len(), 1);
+}
+
+#[tokio::test]
+async fn a_result_at_the_most_that_may_be_is_recorded_whole_and_one_above_it_is_marked() {
+    // As JSON, each of these is twice as long, and escaped once more in the message.
+    let text = |bytes: usize| "\"".repeat(bytes / 2 - 1);
+    let cases = [
+        (MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES, None),
+        (usize::MAX, MAX_OUTPUT_BYTES, None),
+        (usize::MAX, MAX_OUTPUT_BYTES + 2, Some(MAX_OUTPUT_BYTES + 2)),
+        (1_000, MAX_OUTPUT_BYTES, Some(MAX_OUTPUT_BYTES)),
+        (usize::MAX, 12 << 20, Some(12 << 20)),
+    ];
+    for effect in [EffectClass::Once, EffectClass::Repeatable] {
+        for (limit, bytes, marked) in cases {
+            let (bench, world) = (Bench::new(), World::new());
+            let noted = world.clone();
+            let huge = FakeTool::new("look", effect, move |_, _| {
+                noted.change("looked");
+                async move { Ok(serde_json::json!(text(bytes))) }
+            })
+            .declare(|spec| {
+                spec.max_output_bytes = limit;
+                spec.approval = Some(Approval::Allow);
+            });
+            let (agent, _) = agent([calls(&[("look", "{}")]), Reply::Text("ok")], [huge]);
+            let end = bench.attempt(&agent).await.unwrap();
+            assert_eq!(said(&end), "ok");
+            let result = end.messages[1].text();
+            match marked {
+                None => assert_eq!(result.len(), bytes),
+                Some(bytes) => {
+                    let marker: serde_json::Value = serde_json::from_str(&result).unwrap();
+                    assert_eq!(marker["bytes"], bytes);
+                }
+            }
+            assert_eq!(said(&bench.attempt(&agent).await.unwrap()), "ok");
+            assert_eq!(world.changes().len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failure_with_an_endless_message_is_recorded_with_its_start() {
+    for bytes in [64 << 10, 3 << 20, 9 << 20] {
+        let (bench, world) = (Bench::new(), World::new());
+        let noted = world.clone();
+        let failing = FakeTool::new("look", EffectClass::Repeatable, move |_, _| {
+            noted.change("looked");
+            async move {
+                let message = "\u{1}".repeat(bytes);
+                Err(ToolError::unknown(ToolErrorKind::Failed, message))
+            }
+        });
+        let replies = [calls(&[("look", "{}")]), Reply::Text("ok")];
+        let (agent, _) = agent(replies, [failing]);
+        assert_eq!(said(&bench.attempt(&agent).await.unwrap()), "ok");
+        assert_eq!(said(&bench.attempt(&agent).await.unwrap()), "ok");
+        assert_eq!(world.changes().len(), 1);
+    }
 }

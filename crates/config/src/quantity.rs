@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rustagents_core::tool::MAX_OUTPUT_BYTES;
 use toml::de::DeValue;
 
 use crate::{error::ConfigError, section::Field};
@@ -24,13 +25,13 @@ const TIME: Scale = Scale {
     range: "`1ms` to `8784h`",
 };
 
-/// Sizes, in bytes.
-const SIZE: Scale = Scale {
+/// Sizes of results, in bytes; a batch of the journal takes those.
+const OUTPUT_SIZE: Scale = Scale {
     units: &["B", "KB", "KiB", "MB", "MiB"],
     factors: &[1, 1_000, 1 << 10, 1_000_000, 1 << 20],
-    most: 1 << 30,
+    most: MAX_OUTPUT_BYTES as u64,
     expected: "a size",
-    range: "`1B` to `1024MiB`",
+    range: "`1B` to `4MiB`",
 };
 
 /// The field as a duration; a plain number is milliseconds.
@@ -38,10 +39,10 @@ pub(crate) fn duration(field: Field<'_>) -> Result<Duration, ConfigError> {
     TIME.read(field).map(Duration::from_millis)
 }
 
-/// The field as a size in bytes; a plain number is bytes.
-pub(crate) fn size(field: Field<'_>) -> Result<usize, ConfigError> {
-    let bytes = SIZE.read(field)?;
-    usize::try_from(bytes).map_err(|_| field.out_of_range(bytes.to_string(), SIZE.range))
+/// The field as the size of a result in bytes; a plain number is bytes.
+pub(crate) fn output_size(field: Field<'_>) -> Result<usize, ConfigError> {
+    let bytes = OUTPUT_SIZE.read(field)?;
+    usize::try_from(bytes).map_err(|_| field.out_of_range(bytes.to_string(), OUTPUT_SIZE.range))
 }
 
 impl Scale {

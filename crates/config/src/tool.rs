@@ -115,7 +115,7 @@ fn spec(section: &Section<'_>, name: &str, kind: &Kind) -> Result<ToolSpec, Conf
             .map_or(Ok(defaults.timeout), quantity::duration)?,
         max_output_bytes: section
             .field("max_output_bytes")
-            .map_or(Ok(defaults.max_output_bytes), quantity::size)?,
+            .map_or(Ok(defaults.max_output_bytes), quantity::output_size)?,
         ..defaults
     })
 }

@@ -405,7 +405,21 @@ fn tools_say_what_they_cannot() {
         case(
             with_tool("max_output_bytes = 0"),
             ConfigValue,
-            "`max_output_bytes` is `0`, not `1B` to `1024MiB`",
+            "`max_output_bytes` is `0`, not `1B` to `4MiB`",
+            (9, 20),
+            None,
+        ),
+        case(
+            with_tool("max_output_bytes = \"4097KiB\""),
+            ConfigValue,
+            "`max_output_bytes` is `4097KiB`, not `1B` to `4MiB`",
+            (9, 20),
+            None,
+        ),
+        case(
+            with_tool("max_output_bytes = \"20MiB\""),
+            ConfigValue,
+            "`max_output_bytes` is `20MiB`, not `1B` to `4MiB`",
             (9, 20),
             None,
         ),

@@ -320,6 +320,7 @@ fn durations_and_sizes_have_units_or_are_plain_numbers() {
         ("\"16KiB\"", 16_384),
         ("\"2MB\"", 2_000_000),
         ("\"2MiB\"", 2 << 20),
+        ("\"4MiB\"", 4 << 20),
         ("512", 512),
     ] {
         assert_eq!(size(text), bytes, "{text}");

@@ -57,6 +57,10 @@ pub enum Approval {
     Deny,
 }
 
+/// The most bytes of one result as JSON, whatever a tool declares: with all that is
+/// recorded beside it, it fits into one batch.
+pub const MAX_OUTPUT_BYTES: usize = 4 << 20;
+
 /// What a tool declares about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
@@ -73,7 +77,8 @@ pub struct ToolSpec {
     pub approval: Option<Approval>,
     /// How long one call may take.
     pub timeout: Duration,
-    /// The most bytes of one result.
+    /// The most bytes of one result as JSON; above [`MAX_OUTPUT_BYTES`] it counts as
+    /// that.
     pub max_output_bytes: usize,
 }
 

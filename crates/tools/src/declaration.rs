@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustagents_core::{
     code::{Code, Coded},
-    tool::{MAX_NAME_BYTES, ToolSpec},
+    tool::{MAX_NAME_BYTES, MAX_OUTPUT_BYTES, ToolSpec},
 };
 use serde_json::Value;
 
@@ -25,6 +25,11 @@ impl Offer {
         }
         if spec.input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(DeclarationError::SchemaRoot);
+        }
+        if spec.max_output_bytes > MAX_OUTPUT_BYTES {
+            return Err(DeclarationError::MostOutput {
+                bytes: spec.max_output_bytes,
+            });
         }
         let known = properties(&spec.input_schema);
         let question = ask.map(|ask| Question::new(ask, &known)).transpose()?;
@@ -188,6 +193,12 @@ pub enum DeclarationError {
     /// Not even a status fits into the result.
     #[error("the result may have too few bytes to tell how a request ended")]
     OutputBytes,
+    /// The result may have more bytes than are recorded in one piece.
+    #[error("the result may have {bytes} bytes, more than a record takes")]
+    MostOutput {
+        /// How many.
+        bytes: usize,
+    },
     /// The question's template is not one.
     #[error("the question is not a template: {reason}")]
     Question {
@@ -287,6 +298,7 @@ impl Coded for DeclarationError {
             }
             #[cfg(feature = "http")]
             Self::OutputBytes => Some(format!("allow {} or more", crate::http::LEAST_OUTPUT)),
+            Self::MostOutput { .. } => Some(format!("allow {MAX_OUTPUT_BYTES} at most")),
             Self::Program { .. } => Some("start with a name or path without `{{`".into()),
             Self::Placeholder { .. } => Some("write `{{ name }}` with an argument's name".into()),
             Self::OptionalPlaceholder { name } => Some(format!(

@@ -14,7 +14,7 @@ use rustagents_core::{
     journal::{Content, JournalError, kind},
     message::{Message, ResultStatus},
     scope::{Halt, Write},
-    tool::{EffectClass, Executed, Reconciled, ToolError, ToolErrorKind},
+    tool::{EffectClass, Executed, MAX_OUTPUT_BYTES, Reconciled, ToolError, ToolErrorKind},
 };
 use serde_json::Value;
 use smallvec::SmallVec;
@@ -30,7 +30,10 @@ use crate::{
 };
 
 /// The largest result that is kept whole, in bytes; it must fit into a batch.
-const MAX_ARTIFACT: usize = 4 << 20;
+const MAX_ARTIFACT: usize = MAX_OUTPUT_BYTES;
+
+/// The most bytes of a failure's message that are kept.
+const MAX_SAID: usize = 64 << 10;
 
 /// A call that is to run.
 #[derive(Clone)]
@@ -471,8 +474,14 @@ fn write_end(
 fn failed(error: &ToolError) -> CallFailure {
     CallFailure {
         kind: error.kind,
-        message: error.message.clone(),
+        message: head(&error.message, MAX_SAID).to_owned(),
     }
+}
+
+/// The start of a text, in `most` bytes.
+fn head(text: &str, most: usize) -> &str {
+    let end = text.floor_char_boundary(most);
+    text.get(..end).unwrap_or(text)
 }
 
 pub(crate) fn write_result(
@@ -485,7 +494,8 @@ pub(crate) fn write_result(
 ) -> Arc<Message> {
     let spec = call.spec();
     let text = json(content, str::to_owned).unwrap_or_else(|_| content.to_string());
-    let text = bounded(write, text, spec.max_output_bytes);
+    let limit = spec.max_output_bytes.min(MAX_OUTPUT_BYTES);
+    let text = bounded(write, text, limit);
     let status = if end.is_ok() {
         ResultStatus::Ok
     } else {

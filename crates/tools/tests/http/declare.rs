@@ -2,7 +2,7 @@
 
 use rustagents_core::{
     Code, Coded,
-    tool::{EffectClass, Tool},
+    tool::{EffectClass, MAX_OUTPUT_BYTES, Tool},
 };
 use rustagents_tools::{
     DeclarationError,
@@ -230,6 +230,12 @@ fn redirects_hosts_methods_and_sizes_have_their_bounds() {
     );
     let small = error(spec(get("https://a/"), |spec| spec.max_output_bytes = 127));
     assert_eq!(small.hint().as_deref(), Some("allow 128 or more"));
+    let most = |bytes| spec(get("https://a/"), |spec| spec.max_output_bytes = bytes);
+    assert!(HttpTool::new(most(MAX_OUTPUT_BYTES)).is_ok());
+    let large = error(most(MAX_OUTPUT_BYTES + 1));
+    let bytes = MAX_OUTPUT_BYTES + 1;
+    assert_eq!(large, DeclarationError::MostOutput { bytes });
+    assert_eq!(large.hint().as_deref(), Some("allow 4194304 at most"));
     let method = "FETCH".parse::<Method>().unwrap_err();
     assert_eq!(method.to_string(), "there is no method `FETCH`");
     for method in Method::ALL {
