@@ -30,6 +30,7 @@ pub mod event_journal;
 mod fence;
 pub mod ids;
 pub mod journal;
+mod limit;
 pub mod log;
 pub mod message;
 pub mod migration;

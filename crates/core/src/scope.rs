@@ -11,6 +11,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -21,6 +22,7 @@ use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    ask::Ask,
     budget::{Bounds, Budget, BudgetExceeded},
     clock::Clock,
     code::{Class, Code, Coded},
@@ -28,11 +30,12 @@ use crate::{
     encode::{self, EncodeError},
     event::{Event, Events, Interest},
     fence::Fence,
-    ids::{Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
+    ids::{AskId, Branch, CallId, FactKey, MessageId, Namespace, RunId, TaskId, ThreadId},
     journal::{
         Author, Batch, Chain, Content, Entry, Epoch, Journal, JournalError, Kind, MAX_BATCH_BYTES,
         Place, Record, Seq, bytes_of, check_bytes,
     },
+    limit::Limit,
     log::ThreadLog,
     message::Message,
     migration::MigrationRefused,
@@ -41,7 +44,7 @@ use crate::{
     store::GivenStore,
     tool::EffectClass,
 };
-pub use crate::{fence::InFlight, reading::Moment};
+pub use crate::{fence::InFlight, limit::Unsettled, reading::Moment};
 
 /// What the whole run shares.
 pub struct RunShared {
@@ -182,6 +185,8 @@ pub struct Facts {
     namespace: Namespace,
     /// The log as it was read again, where it was.
     renewed: Option<Arc<ThreadLog>>,
+    /// The time that it has, where that is limited.
+    limit: Option<Arc<Limit>>,
 }
 
 impl fmt::Debug for Facts {
@@ -270,6 +275,7 @@ impl Scope {
             shared: Arc::new(shared),
             namespace: Namespace::root(),
             renewed: None,
+            limit: None,
         })
     }
 
@@ -323,6 +329,93 @@ impl Scope {
             namespace: self.facts.namespace.child(task),
             ..self.facts.clone()
         })
+    }
+
+    /// The same chain in a time of its own, which is inside the one that it had.
+    #[must_use]
+    pub fn limited(mut self) -> Self {
+        self.facts.limit = Some(Limit::inside(self.facts.limit.as_ref()));
+        self
+    }
+
+    /// The same chain in a time of its own, where there is one around it: for what a
+    /// task has at work beside its node.
+    #[must_use]
+    pub fn beside(mut self) -> Self {
+        self.facts.limit = self.facts.limit.as_ref().map(Limit::beside);
+        self
+    }
+
+    /// Whether it has a time, of its own or of a task around it.
+    pub fn is_limited(&self) -> bool {
+        self.facts.limit.is_some()
+    }
+
+    /// Ends its time, and with it that of all inside: nothing more begins there.
+    pub fn end_time(&self) {
+        if let Some(limit) = &self.facts.limit {
+            limit.end();
+        }
+    }
+
+    /// Whether its time is over, or that of a task around it.
+    pub fn is_over(&self) -> bool {
+        let limit = self.facts.limit.as_ref();
+        limit.is_some_and(|limit| limit.is_over())
+    }
+
+    /// Notes an effect that must not be dropped in the middle, though its time be over.
+    pub fn unsettled(&self) -> Unsettled {
+        Unsettled::of(self.facts.limit.as_ref())
+    }
+
+    /// As [`unsettled`](Self::unsettled), for the times around its own: whoever has that
+    /// one waits for the effect itself.
+    pub fn unsettled_around(&self) -> Unsettled {
+        let limit = self.facts.limit.as_ref();
+        Unsettled::of(limit.and_then(|limit| limit.around()))
+    }
+
+    /// Ready where nothing is unsettled in its time; else the task is woken when
+    /// something is settled. One waits at a time.
+    pub fn poll_settled(&self, cx: &Context<'_>) -> Poll<()> {
+        let limit = self.facts.limit.as_ref();
+        limit.map_or(Poll::Ready(()), |limit| limit.poll_settled(cx))
+    }
+
+    /// Whether nothing is unsettled in its time but what is at work
+    /// [`beside`](Self::beside).
+    pub fn is_node_settled(&self) -> bool {
+        let limit = self.facts.limit.as_ref();
+        limit.is_none_or(|limit| limit.is_node_settled())
+    }
+
+    /// Notes a question about an effect of this chain of which nobody knows what became:
+    /// no task around it may fail for its time before that is answered.
+    pub fn note_doubt(&self, ask: &Ask) {
+        if let Some(limit) = &self.facts.limit {
+            limit.note_doubt(&self.facts.namespace, ask);
+        }
+    }
+
+    /// Notes that somebody was told of `asks`.
+    pub fn note_told(&self, asks: &[Ask]) {
+        if let Some(limit) = &self.facts.limit {
+            limit.note_told(asks);
+        }
+    }
+
+    /// Forgets the doubts inside `task`, which is done and answers for them.
+    pub fn forget_doubts(&self, task: &TaskId) {
+        if let Some(limit) = &self.facts.limit {
+            limit.forget_doubts(&self.facts.namespace.child(task));
+        }
+    }
+
+    /// What is in doubt in its time, and which of these questions somebody was told of.
+    pub fn in_doubt(&self) -> (Vec<Ask>, Vec<AskId>) {
+        let limit = self.facts.limit.as_ref();
+        limit.map(|limit| limit.in_doubt()).unwrap_or_default()
     }
 
     fn at(facts: Facts) -> Self {
@@ -861,9 +954,10 @@ impl Scope {
     /// Says whether the work may go on past a boundary.
     ///
     /// # Errors
-    /// [`Halt::Cancelled`] or [`Halt::Drained`]; cancelling wins.
+    /// [`Halt::Cancelled`], also where the time of a task around it is over, or
+    /// [`Halt::Drained`]; cancelling wins.
     pub fn boundary(&self) -> Result<(), Halt> {
-        if self.run().cancel.is_cancelled() {
+        if self.run().cancel.is_cancelled() || self.is_over() {
             return Err(Halt::Cancelled);
         }
         if self.run().drain.is_cancelled() {

@@ -336,7 +336,10 @@ impl TaskContext {
         let step = self.made(options).await?;
         match self.plan(&step) {
             Ok(Plan::Done(value)) => Ok(value),
-            Ok(Plan::Doubt(ask)) => match self.suspend(vec![ask]).await {},
+            Ok(Plan::Doubt(ask)) => {
+                self.scope().note_doubt(&ask);
+                match self.suspend(vec![ask]).await {}
+            }
             Ok(Plan::Run { result, intent }) => {
                 let (tell, told) = oneshot::channel();
                 let work = catch_unwind(AssertUnwindSafe(make)).map_err(|_| panicked(&step))?;
@@ -403,6 +406,7 @@ impl TaskContext {
         E: Into<NodeError>,
         F: Future<Output = Result<T, E>> + Send,
     {
+        let _unsettled = intent.map(|_| self.scope().unsettled_around());
         if let Some(number) = intent {
             self.record_start(step, number).await?;
         } else if step.effect == EffectClass::Idempotent {

@@ -395,8 +395,29 @@ impl fmt::Debug for TaskContext {
 impl TaskContext {
     /// The context of try `tries` at the task, from 1.
     pub(crate) fn new(parent: &Scope, task: &Task, tries: u32, holds: Option<Box<Holds>>) -> Self {
+        let scope = parent.child(&task.task);
+        // What is in flight in a task with a time around it is told apart by tasks.
+        let scope = if scope.is_limited() {
+            scope.limited()
+        } else {
+            scope
+        };
+        Self::at(scope, task, tries, holds)
+    }
+
+    /// As [`new`](Self::new), of a task whose time is limited.
+    pub(crate) fn limited(
+        parent: &Scope,
+        task: &Task,
+        tries: u32,
+        holds: Option<Box<Holds>>,
+    ) -> Self {
+        Self::at(parent.child(&task.task).limited(), task, tries, holds)
+    }
+
+    fn at(scope: Scope, task: &Task, tries: u32, holds: Option<Box<Holds>>) -> Self {
         Self(Arc::new(Inner {
-            scope: parent.child(&task.task),
+            scope,
             node: task.node.clone(),
             task: task.task.clone(),
             argument: task.argument.clone(),

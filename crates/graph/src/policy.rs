@@ -233,8 +233,9 @@ impl RetryPolicy {
 }
 
 /// How long a try may take. A node that took too long is dropped where it is, once
-/// its steps in flight have ended; an agent or a graph inside is not tried again
-/// after that in the same attempt at the run.
+/// its steps in flight have ended, and the `once` effects in graphs and agents inside
+/// it; an agent or a graph inside is not tried again after that in the same attempt at
+/// the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeout {
     pub(crate) run: Option<Duration>,

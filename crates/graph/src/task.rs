@@ -42,8 +42,6 @@ pub(crate) struct TaskFuture<'a, S: GraphState> {
     /// Completes when the run is cancelled, for a node that does not look itself.
     cancelled: Option<BoxFuture<'static, ()>>,
     looks_itself: bool,
-    /// The node had its time; only its steps are polled to their end.
-    is_cut: bool,
 }
 
 impl<S: GraphState> Unpin for TaskFuture<'_, S> {}
@@ -62,15 +60,25 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
             stops: false,
             cancelled: None,
             looks_itself: node.stops_itself(),
-            is_cut: false,
         }
     }
 
-    /// Ends the node where it is, and the graphs that it runs, and waits for its steps
-    /// in flight.
-    pub(crate) async fn cut(&mut self) {
-        self.is_cut = true;
-        self.await;
+    /// Ends the node where it is, and the graphs that it runs, once its steps in
+    /// flight have ended, and what must not be dropped inside. Says why the run stops,
+    /// if it does meanwhile.
+    pub(crate) async fn cut(&mut self) -> Option<Halt> {
+        self.context.scope().end_time();
+        (&mut *self).await;
+        let ended = match &self.ended {
+            Some(Ok(Err(NodeError::Halt(halt)))) => Some(halt.clone()),
+            _ => None,
+        };
+        let stopped = self.context.stopped().err().or(ended);
+        stopped.filter(|halt| match halt {
+            // The end of its time cancels what is inside, too.
+            Halt::Cancelled => self.context.scope().run().cancel.is_cancelled(),
+            halt => matches!(halt, Halt::Journal(_)),
+        })
     }
 
     /// Stops a node that waits, once the run is cancelled.
@@ -89,7 +97,7 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
 
     /// What the node came to, if it did in this poll.
     fn poll_node(&mut self, cx: &mut Context<'_>) -> Option<thread::Result<Ended<S>>> {
-        if self.stops || self.is_cut || self.ended.is_some() {
+        if self.stops || self.ended.is_some() {
             return None;
         }
         match self.context.inside(|| self.node.poll_unpin(cx)) {
@@ -110,11 +118,8 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
             let Some(running) = &mut self.running else {
                 return false;
             };
-            if self.stops || self.is_cut || self.ended.is_some() {
+            if self.stops || self.ended.is_some() {
                 running.cancel_spawned();
-            }
-            if self.is_cut && running.cut_graphs() {
-                self.context.note_cut_graph();
             }
             running.poll(&self.context, cx);
             standing = self.context.standing();
@@ -125,10 +130,72 @@ impl<'a, S: GraphState> TaskFuture<'a, S> {
     }
 }
 
+/// After the task had its time, or one around it.
+impl<S: GraphState> TaskFuture<'_, S> {
+    /// Polls what is in flight to its end, and drops the rest.
+    fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<TaskEnd<S>> {
+        self.poll_cancelled(cx);
+        if let Some(began) = self.context.standing().began {
+            self.running.get_or_insert_default().extend(began);
+        }
+        if self.running.as_deref().is_some_and(Running::has_graphs) {
+            self.context.note_cut_graph();
+        }
+        if self.is_settled(cx) {
+            self.drop_rest();
+        }
+        if let Some(running) = &mut self.running {
+            running.poll_steps(cx);
+        }
+        if !self.is_settled(cx) {
+            self.poll_inside(cx);
+            if !self.is_settled(cx) {
+                return Poll::Pending;
+            }
+        }
+        self.drop_rest();
+        if self.running.as_deref().is_some_and(Running::has_steps) {
+            return Poll::Pending;
+        }
+        Poll::Ready(TaskEnd::Failed(NodeError::Halt(Halt::Cancelled)))
+    }
+
+    /// Whether nothing inside the task must be waited for.
+    fn is_settled(&self, cx: &Context<'_>) -> bool {
+        self.context.scope().poll_settled(cx).is_ready()
+    }
+
+    /// Polls the node, and what it spawned, where something is in flight in these.
+    fn poll_inside(&mut self, cx: &mut Context<'_>) {
+        if self.context.scope().is_node_settled() {
+            return;
+        }
+        if self.ended.is_none() {
+            self.ended = match self.context.inside(|| self.node.poll_unpin(cx)) {
+                Poll::Ready(ended) => Some(ended),
+                Poll::Pending => None,
+            };
+        }
+        if let Some(running) = &mut self.running {
+            running.poll_spawned(&self.context, cx);
+        }
+    }
+
+    fn drop_rest(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.cancel_spawned();
+            running.cut_graphs();
+        }
+    }
+}
+
 impl<S: GraphState> Future for TaskFuture<'_, S> {
     type Output = TaskEnd<S>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<TaskEnd<S>> {
+        if self.context.scope().is_over() {
+            return self.poll_cut(cx);
+        }
         if let Some(ended) = self.poll_node(cx) {
             if self.running.is_none() && self.context.is_alone() {
                 return Poll::Ready(end_of(ended));
@@ -144,9 +211,6 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
                 Ok(asked) => TaskEnd::Suspended(asked),
                 Err(halt) => TaskEnd::Failed(NodeError::Halt(halt)),
             });
-        }
-        if self.is_cut {
-            return Poll::Ready(TaskEnd::Failed(NodeError::Halt(Halt::Cancelled)));
         }
         match self.ended.take() {
             Some(ended) => Poll::Ready(self.context.unless_in_doubt(end_of(ended))),

@@ -14,6 +14,7 @@ mod builder;
 mod called;
 mod cases;
 mod crash;
+mod cut;
 mod effects;
 mod growth;
 mod map_reduce;

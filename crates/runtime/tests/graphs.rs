@@ -2,6 +2,7 @@
 
 mod change;
 mod children;
+mod cut;
 mod deep;
 mod drain;
 mod force;

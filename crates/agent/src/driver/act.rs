@@ -83,8 +83,12 @@ impl Driver<'_> {
         progress.step.start(step);
         let action = at.action().clone();
         let mut turn = Turn::new(&action, step);
-        self.reconcile_all(&mut turn, &at, progress).await?;
-        let starts = self.plan_all(&mut turn, &at, progress).await?;
+        let starts = {
+            // Before a doubt is known, no task around may fail.
+            let _unsettled = has_once(&action).then(|| self.scope.unsettled());
+            self.reconcile_all(&mut turn, &at, progress).await?;
+            self.plan_all(&mut turn, &at, progress).await?
+        };
         self.run_all(&mut turn, &at, starts).await?;
         self.finish(turn, at, progress).await
     }
@@ -158,9 +162,9 @@ impl Driver<'_> {
                 }),
                 Plan::Raise(ask) => {
                     write_ask(&mut write, &ask);
-                    turn.wait(ask);
+                    self.wait(turn, ask);
                 }
-                Plan::Wait(ask) => turn.wait(ask),
+                Plan::Wait(ask) => self.wait(turn, ask),
             }
         }
         if !write.is_empty() {
@@ -168,6 +172,14 @@ impl Driver<'_> {
             self.scope.append(write).await?;
         }
         Ok(starts)
+    }
+
+    /// Lets the turn wait for an answer.
+    fn wait(&self, turn: &mut Turn<'_>, ask: Ask) {
+        if ask.subject.is_in_doubt() {
+            self.scope.note_doubt(&ask);
+        }
+        turn.wait(ask);
     }
 
     /// Whether the failure of `call` may still end the agent.
@@ -220,6 +232,7 @@ impl Driver<'_> {
                 return Ok(());
             }
             if let [start] = group {
+                let _unsettled = start.intent.map(|_| self.scope.unsettled());
                 let (open, ended) = self.perform(turn.number, start).await?;
                 self.record(turn, at, start, open, ended).await?;
                 continue;
@@ -306,7 +319,7 @@ impl Driver<'_> {
                 let tries = start.intent.unwrap_or(1) as usize;
                 let ask = call::doubt(call, &self.agent.name, tries);
                 write_ask(&mut write, &ask);
-                turn.wait(ask);
+                self.wait(turn, ask);
                 false
             }
             Ended::Released => {
@@ -558,6 +571,11 @@ fn bounded(write: &mut Write, text: String, limit: usize) -> String {
         bytes: text.into_bytes(),
     });
     marker.to_string()
+}
+
+fn has_once(action: &ValidatedAction) -> bool {
+    let mut calls = action.calls().iter();
+    calls.any(|call| call.spec().effect == EffectClass::Once)
 }
 
 /// What an outcome means for its effect class.

@@ -143,7 +143,11 @@ impl<S: GraphState> Driver<'_, S> {
         loop {
             number += 1;
             let scope = renewed.as_ref().unwrap_or(self.scope);
-            let context = TaskContext::new(scope, task, number, self.holds(at, node));
+            let holds = self.holds(at, node);
+            let context = match node.spec.timeout {
+                Some(_) => TaskContext::limited(scope, task, number, holds),
+                None => TaskContext::new(scope, task, number, holds),
+            };
             let ended = self.attempt(at, node, &context).await;
             let TaskEnd::Failed(NodeError::Failed(failure)) = ended else {
                 return Tried::own(ended);
@@ -242,7 +246,9 @@ impl<S: GraphState> Driver<'_, S> {
             Either::Left((ended, _)) => return ended,
             Either::Right((failure, _)) => failure,
         };
-        run.cut().await;
+        if let Some(halt) = run.cut().await {
+            return TaskEnd::Failed(halt.into());
+        }
         context.unless_in_doubt(TaskEnd::Failed(NodeError::Failed(failure)))
     }
 

@@ -213,7 +213,7 @@ impl<'g, S: GraphState> Driver<'g, S> {
                 queue.over(ended.what.index);
                 self.take(step, at, ended);
             }
-            if step.halts() {
+            if step.halts() || self.scope.is_over() {
                 queue = Queue::default();
             }
         }
@@ -307,6 +307,7 @@ impl<'g, S: GraphState> Driver<'g, S> {
                     task: self.told(task),
                     asks: asked.untold(),
                 });
+                self.scope.note_told(&asked.asks);
                 step.asked(index, asked.asks);
                 Ok(())
             }
@@ -373,6 +374,7 @@ impl<'g, S: GraphState> Driver<'g, S> {
         if let Some(slot) = step.writes.get_mut(index) {
             *slot = Some(write);
         }
+        self.scope.forget_doubts(&task.task);
         step.fresh.push((index, self.unrecorded(messages)));
         self.ask_after(step, index, node, task);
         self.scope.emit(|| Event::NodeCompleted {

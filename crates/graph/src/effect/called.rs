@@ -47,7 +47,8 @@ impl TaskContext {
     /// Cancellation: dropping the call does not stop the graph, which ends before
     /// the task does. If the task asks meanwhile, it goes on up to its own end or
     /// questions. If the node takes too long, the graph is dropped where it is, as one
-    /// that is a node is; there is no other try then.
+    /// that is a node is, once no `once` effect is in flight inside; there is no other
+    /// try then.
     ///
     /// # Errors
     /// [`NodeError::Failed`] where the graph fails, with its code; where it reaches
@@ -69,7 +70,8 @@ impl TaskContext {
         let number = self.number(&name)?;
         let scope = self
             .scope()
-            .child(&TaskId::from(format_args!("{name}#{number}")));
+            .child(&TaskId::from(format_args!("{name}#{number}")))
+            .beside();
         let (tell, told) = oneshot::channel();
         let (context, graph, own) = (self.clone(), graph.clone(), name.clone());
         let run = async move {

@@ -173,22 +173,31 @@ impl TaskContext {
 
     /// Whether nothing may begin any more.
     pub(crate) fn stops(&self) -> bool {
+        if self.scope().is_over() {
+            return true;
+        }
         let held = self.held();
         let halts = held.work.as_ref().is_some_and(|work| work.halt.is_some());
         halts || !held.pending.is_empty()
     }
 
     pub(super) fn add_doubt(&self, ask: Ask) {
+        self.scope().note_doubt(&ask);
         self.work(|work| work.doubts.push(ask));
     }
 
-    /// What has to be asked before the task may fail, if there is something.
+    /// What has to be asked before the task may fail, if there is something: about
+    /// its own steps, and what a time-out left inside it.
     pub(crate) fn in_doubt(&self) -> Option<Asked> {
+        let (mut asks, told) = self.scope().in_doubt();
         let held = self.held();
-        let doubts = held.work.as_ref().map(|work| work.doubts.clone());
-        let asks = doubts.filter(|doubts| !doubts.is_empty())?;
-        let told = Vec::new();
-        Some(Asked { asks, told })
+        let own = held.work.iter().flat_map(|work| &work.doubts);
+        for ask in own {
+            if asks.iter().all(|other| other.id != ask.id) {
+                asks.push(ask.clone());
+            }
+        }
+        (!asks.is_empty()).then_some(Asked { asks, told })
     }
 
     /// Whether the node asked nothing and began nothing.
@@ -242,18 +251,21 @@ impl Running {
         self.spawned.extend(began.spawned);
     }
 
-    /// Whether steps or graphs are in flight.
+    /// Whether something that is polled to its end is in flight.
     pub(crate) fn has_steps(&self) -> bool {
         !self.steps.is_empty() || !self.graphs.is_empty()
     }
 
-    /// Drops the graphs, and says whether there were any.
-    pub(crate) fn cut_graphs(&mut self) -> bool {
-        let cuts = !self.graphs.is_empty();
-        if cuts {
+    /// Whether graphs are in flight.
+    pub(crate) fn has_graphs(&self) -> bool {
+        !self.graphs.is_empty()
+    }
+
+    /// Drops the graphs.
+    pub(crate) fn cut_graphs(&mut self) {
+        if !self.graphs.is_empty() {
             self.graphs = FuturesUnordered::new();
         }
-        cuts
     }
 
     /// Drops what was spawned.
@@ -265,8 +277,18 @@ impl Running {
 
     /// Polls steps and graphs, and what was spawned as a part of its node.
     pub(crate) fn poll(&mut self, context: &TaskContext, cx: &mut Context<'_>) {
+        self.poll_steps(cx);
+        self.poll_spawned(context, cx);
+    }
+
+    /// Polls steps and graphs.
+    pub(crate) fn poll_steps(&mut self, cx: &mut Context<'_>) {
         while let Poll::Ready(Some(())) = self.steps.poll_next_unpin(cx) {}
         while let Poll::Ready(Some(())) = self.graphs.poll_next_unpin(cx) {}
+    }
+
+    /// Polls what was spawned.
+    pub(crate) fn poll_spawned(&mut self, context: &TaskContext, cx: &mut Context<'_>) {
         context.inside(|| while let Poll::Ready(Some(())) = self.spawned.poll_next_unpin(cx) {});
     }
 }
