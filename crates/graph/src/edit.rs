@@ -27,7 +27,9 @@ pub struct Edit<S: GraphState> {
 
 impl<S: GraphState> Edit<S> {
     /// Writes `update`; what is pending stays pending, with its ids, so that what
-    /// was recorded of it is found again.
+    /// was recorded of it is found again. It is no step: what the step before left for
+    /// the pending tasks, in channels that last for one step, stays there, and what is
+    /// written to these comes to it.
     pub fn new(update: S::Update) -> Self {
         Self {
             output: NodeOutput::of(update),
@@ -148,7 +150,13 @@ impl<S: GraphState> Driver<'_, S> {
         let ends = node.as_str() == END;
         let mut accepted = [Some(accepted)];
         let tasks = [done];
-        let deltas = self.graph.reduce(&at.state, &tasks, &mut accepted)?;
+        let is_left = |pending: &Task| acts.is_none_or(|acts| pending.node != acts.name);
+        let deltas = if !ends && at.pending.next.iter().any(is_left) {
+            self.graph
+                .reduce_between(&at.state, &tasks, &mut accepted)?
+        } else {
+            self.graph.reduce(&at.state, &tasks, &mut accepted)?
+        };
         let moving = Move {
             source: Source::Update,
             from: None,

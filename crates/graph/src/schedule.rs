@@ -1,5 +1,6 @@
 //! The pure half of a superstep: what the tasks' writes come to, and what is next.
 
+mod between;
 mod error;
 
 use std::{
