@@ -19,6 +19,10 @@ use rustagents_graph::{
     Graph, GraphBuilder, NodeError, NodeOutput, NodeSpec, Outcome, Reducer, RetryPolicy,
     StepContext, TaskContext, Timeout, Update, Writes, node_fn,
 };
+use rustagents_store::{
+    MemoryJournal,
+    fault::{FaultJournal, FaultPoint, Side},
+};
 use rustagents_testkit::{drive, tool::World};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -396,4 +400,39 @@ async fn a_time_inside_a_time_is_over_for_itself() {
     let end = bench.attempt(&graph).await.unwrap();
     completed(&end);
     assert_eq!(seen(&end.state), [json!("then")], "not done, and optional");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_at_any_write_neither_repeats_the_step_nor_forgets_a_doubt() {
+    for (holds, place) in HOLDS {
+        let (mut write, mut crashes) = (0, true);
+        while crashes {
+            write += 1;
+            for side in [Side::Before, Side::After] {
+                let (inner, world) = (Arc::new(MemoryJournal::new()), World::new());
+                let fault = FaultJournal::new(inner.clone(), FaultPoint { write, side }, || {});
+                let spec = NodeSpec::new().timeout(Timeout::run(TIME)).on_error("h");
+                let graph = around(holds, &paying(Ok(7), true, &world), spec, &world);
+                crashes = Bench::on(Arc::new(fault)).attempt(&graph).await.is_err();
+                let bench = Bench::on(inner);
+                let is_known = bench.has_fact(&format!("step/{place}/pay#1/result")).await;
+                let is_over = world.changes().contains(&"handled".to_owned());
+                assert!(is_known || !is_over, "{holds}, write {write} {side:?}");
+                if crashes {
+                    let end = bench.attempt(&graph).await.unwrap();
+                    if let Outcome::Suspended(asks) = &end.outcome {
+                        assert!(!is_known && asks[0].subject.is_in_doubt());
+                        answer(&bench, &asks[0], Answer::Done { result: json!(7) }).await;
+                        completed(&bench.attempt(&graph).await.unwrap());
+                    } else {
+                        completed(&end);
+                    }
+                }
+                let begun = world.changes().iter().filter(|did| *did == "begin").count();
+                // None where the crash came right behind the intent.
+                assert!(begun <= 1, "{holds}, write {write} {side:?}");
+            }
+        }
+        assert!(write > 4, "{write}");
+    }
 }
