@@ -31,7 +31,7 @@ impl<'c, const KEPT: usize> Bound<'c, KEPT> {
     ) -> rusqlite::Result<usize> {
         for (index, (value, last)) in (1..).zip(kept.iter().zip(&mut self.last)) {
             let value = value.to_sql()?;
-            let value = borrowed(&value);
+            let value = borrowed(&value)?;
             if value != ValueRef::from(&*last) {
                 let bound = ToSqlOutput::Borrowed(value);
                 self.statement.raw_bind_parameter(index, bound)?;
@@ -45,11 +45,13 @@ impl<'c, const KEPT: usize> Bound<'c, KEPT> {
     }
 }
 
-fn borrowed<'v>(value: &'v ToSqlOutput<'_>) -> ValueRef<'v> {
+fn borrowed<'v>(value: &'v ToSqlOutput<'_>) -> rusqlite::Result<ValueRef<'v>> {
     match value {
-        ToSqlOutput::Borrowed(value) => *value,
-        ToSqlOutput::Owned(value) => value.into(),
-        _ => ValueRef::Null,
+        ToSqlOutput::Borrowed(value) => Ok(*value),
+        ToSqlOutput::Owned(value) => Ok(value.into()),
+        _ => Err(rusqlite::Error::ToSqlConversionFailure(
+            "a value that is neither there nor borrowed cannot be kept".into(),
+        )),
     }
 }
 

@@ -2,11 +2,14 @@
 //! application store; the event journal.
 //!
 //! Reading order: [`SqliteJournal`] in `journal.rs`, `schema.rs` (tables and
-//! versions), `opened.rs` (what SQLite has open), `file.rs` (is the file still the one that was opened), `writer.rs` (the
-//! thread that writes), `handoff.rs` (how jobs get there), `batch.rs` (one batch inside a transaction), `target.rs` (the
-//! rows of a thread that is written to), `spans.rs` (which rows are a thread's), `threads.rs` (whole threads inside one),
-//! `reader.rs`, `tail.rs` (hearing of writes), `claims.rs` (operating-system locks),
-//! `health.rs` (is the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
+//! versions), `opened.rs` (what SQLite has open), `file.rs` (is the file still the one
+//! that was opened), `writer.rs` (the thread that writes), `handoff.rs` (how jobs get
+//! there), `batch.rs` (one batch inside a transaction), `known.rs` (what the writer
+//! remembers of threads), `target.rs` (the rows of a thread that is written to), `bound.rs`
+//! (what inserts one), `spans.rs` (which rows are a thread's), `threads.rs` (whole threads
+//! inside a transaction), `log.rs` (SQLite's log is moved into the file), `reader.rs`,
+//! `tail.rs` (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is
+//! the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
 //! and [`SqliteEvents`] in `events.rs`, the event journal.
 //!
 //! Files of the journal: `DB` itself with SQLite's own companions, `DB.writer` (held by the
