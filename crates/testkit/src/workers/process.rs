@@ -43,10 +43,14 @@ impl<'a> Workers<'a> {
             .expect("a child");
         let orders = child.stdin.take().expect("its input");
         let said = BufReader::new(child.stdout.take().expect("its output"));
+        let words = Words {
+            said,
+            last: String::new(),
+        };
         Worker {
             child: Ended(child),
             orders,
-            said,
+            words,
         }
     }
 }
@@ -56,7 +60,35 @@ impl<'a> Workers<'a> {
 pub struct Worker {
     child: Ended,
     orders: ChildStdin,
+    words: Words,
+}
+
+/// What a worker says, and which was its last word so far.
+#[derive(Debug)]
+struct Words {
     said: BufReader<ChildStdout>,
+    last: String,
+}
+
+impl Words {
+    /// Waits for the next word; `false` if there is none any more.
+    fn next(&mut self) -> bool {
+        let mut line = String::new();
+        while self.said.read_line(&mut line).expect("its words") > 0 {
+            if let Some((_, said)) = line.trim_end().split_once(SAYS) {
+                said.clone_into(&mut self.last);
+                return true;
+            }
+            line.clear();
+        }
+        false
+    }
+
+    /// Listens to the end.
+    fn last(mut self) -> String {
+        while self.next() {}
+        self.last
+    }
 }
 
 /// A child that does not outlive a test that failed.
@@ -77,46 +109,30 @@ impl Worker {
     }
 
     /// The next thing that it says.
-    pub fn hear(&mut self) -> String {
-        loop {
-            let mut line = String::new();
-            let read = self.said.read_line(&mut line).expect("its words");
-            assert_ne!(read, 0, "the worker ended");
-            if let Some((_, said)) = line.trim_end().split_once(SAYS) {
-                return said.to_owned();
-            }
-        }
+    pub fn hear(&mut self) -> &str {
+        assert!(self.words.next(), "the worker ended");
+        &self.words.last
     }
 
-    /// Lets it come to its end, and says which was its last word.
-    fn last(self) -> (Ended, Option<String>) {
-        drop(self.orders);
-        let lines = self.said.lines().map(|line| line.expect("its words"));
-        let last = lines
-            .filter_map(|line| Some(line.split_once(SAYS)?.1.to_owned()))
-            .last();
-        (self.child, last)
-    }
-
-    /// Waits for its end.
+    /// Lets it come to its end.
     pub fn end(self) {
-        let (mut child, _) = self.last();
-        assert!(child.0.wait().expect("its end").success());
+        self.stop();
     }
 
-    /// Tells it to stop, and gives the last thing that it says.
-    pub fn stop(self) -> String {
-        let (mut child, last) = self.last();
-        assert!(child.0.wait().expect("its end").success());
-        last.expect("a last word")
+    /// Tells it to stop, and gives the last thing that it ever said.
+    pub fn stop(mut self) -> String {
+        drop(self.orders);
+        let last = self.words.last();
+        assert!(self.child.0.wait().expect("its end").success());
+        last
     }
 
-    /// Kills it, and gives the last thing that it said since it was last heard.
-    pub fn kill(mut self) -> Option<String> {
+    /// Kills it, and gives the last thing that it ever said.
+    pub fn kill(mut self) -> String {
         // SIGKILL: it has no time for anything.
         self.child.0.kill().expect("it lives");
-        let (mut child, last) = self.last();
-        child.0.wait().expect("its end");
+        let last = self.words.last();
+        self.child.0.wait().expect("its end");
         last
     }
 }
