@@ -246,10 +246,11 @@ impl Journal for SqliteJournal {
     }
 
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Seq>, JournalError>> {
-        Box::pin(
-            self.writer
-                .run_checked(move |group| batch::append(group, &batch)),
-        )
+        // The batch comes back: who made it frees it sooner than the writer could.
+        let written = self
+            .writer
+            .run_checked(move |group| Ok((batch::append(group, &batch)?, batch)));
+        Box::pin(async { written.await.map(|(seqs, _)| seqs) })
     }
 
     fn read<'a>(

@@ -4,10 +4,7 @@
 //! It holds as long as nobody else writes: SQLite says when another connection did,
 //! and what this one does beside claims and batches forgets the thread that it is about.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    path::Path,
-};
+use std::{collections::HashMap, path::Path};
 
 use rusqlite::Connection;
 use rustagents_core::{ids::ThreadId, journal::JournalError};
@@ -85,16 +82,14 @@ impl Known {
             row.settle(connection).map_err(fail)?;
             Ok(Thread::new(row))
         };
-        let known = match self.threads.entry(thread.clone()) {
-            Entry::Occupied(known) => {
-                let known = known.into_mut();
-                if known.chains.len() > MAX_CHAINS {
-                    *known = look()?;
-                }
-                known
-            }
-            Entry::Vacant(place) => place.insert(look()?),
-        };
+        let known = self.threads.get(thread);
+        if known.is_none_or(|known| known.chains.len() > MAX_CHAINS) {
+            self.threads.insert(thread.clone(), look()?);
+        }
+        let known = self.threads.get_mut(thread);
+        let known = known.ok_or_else(|| JournalError::UnknownThread {
+            thread: thread.clone(),
+        })?;
         Ok((known, tails))
     }
 }

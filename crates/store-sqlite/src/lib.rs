@@ -5,8 +5,8 @@
 //! versions), `opened.rs` (what SQLite has open), `file.rs` (is the file still the one
 //! that was opened), `writer.rs` (the thread that writes), `handoff.rs` (how jobs get
 //! there), `batch.rs` (one batch inside a transaction), `known.rs` (what the writer
-//! remembers of threads), `target.rs` (the rows of a thread that is written to), `bound.rs`
-//! (what inserts one), `spans.rs` (which rows are a thread's), `threads.rs` (whole threads
+//! remembers of threads), `target.rs` (the rows of a thread that is written to), `chains.rs`
+//! (its chains), `bound.rs` (what inserts a row), `spans.rs` (which rows are a thread's), `threads.rs` (whole threads
 //! inside a transaction), `log.rs` (SQLite's log is moved into the file), `reader.rs`,
 //! `tail.rs` (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is
 //! the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
@@ -28,6 +28,7 @@
 
 mod batch;
 mod bound;
+mod chains;
 mod claims;
 mod connections;
 mod database;

@@ -18,7 +18,7 @@ const APPLICATION_ID: u32 = 0x5241_474A;
 
 /// How many kilobytes of pages the writer keeps; negative, as SQLite wants it. What is
 /// written stands at the end, so that few are needed again.
-const WRITER_CACHE: i32 = -1_024;
+const WRITER_CACHE: i32 = -384;
 
 /// How long SQLite itself waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,8 +1,8 @@
 //! The rows of a thread that is written to.
 
-use std::{collections::HashMap, path::Path, sync::LazyLock};
+use std::{path::Path, sync::LazyLock};
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Statement, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, Namespace, ThreadId},
@@ -13,6 +13,7 @@ use rustagents_core::{
 
 use crate::{
     bound::Bound,
+    chains::{ChainRow, Chains, NEW_CHAIN, new_chain},
     schema,
     spans::{PLACE, Rows, Tails},
 };
@@ -193,15 +194,14 @@ impl<'a> Placed<'a> {
 /// What is known of a thread that is written to.
 pub(crate) struct Thread {
     pub(crate) row: ThreadRow,
-    /// The chains that were looked at; `None` for one that is not there yet.
-    pub(crate) chains: HashMap<Chain, Option<ChainRow>>,
+    pub(crate) chains: Chains,
 }
 
 impl Thread {
     pub(crate) fn new(row: ThreadRow) -> Self {
         Self {
             row,
-            chains: HashMap::default(),
+            chains: Chains::default(),
         }
     }
 
@@ -212,30 +212,11 @@ impl Thread {
             namespace: Namespace::root(),
         };
         let mut insert = connection.prepare_cached(NEW_CHAIN)?;
-        let id = new_chain(&mut insert, row.id, &root)?;
+        let chain = new_chain(&mut insert, row.id, &root)?;
         let mut thread = Self::new(row);
-        thread
-            .chains
-            .insert(root, Some(ChainRow { id, head: None }));
+        thread.chains.set(&root, Some(chain));
         Ok(thread)
     }
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct ChainRow {
-    id: i64,
-    head: Option<Seq>,
-}
-
-const NEW_CHAIN: &str = "INSERT INTO chains(thread, branch, namespace) VALUES(?1, ?2, ?3)";
-
-/// Makes a chain of a thread by [`NEW_CHAIN`], and says its number.
-fn new_chain(insert: &mut Statement<'_>, thread: i64, chain: &Chain) -> rusqlite::Result<i64> {
-    insert.insert(params![
-        thread,
-        chain.branch.as_str(),
-        chain.namespace.as_str()
-    ])
 }
 
 /// A statement that is prepared at its first use.
@@ -301,7 +282,7 @@ impl Target<'_, '_> {
     }
 
     fn known_chain(&mut self, chain: &Chain) -> rusqlite::Result<Option<ChainRow>> {
-        if let Some(known) = self.thread.chains.get(chain) {
+        if let Some(known) = self.thread.chains.find(chain) {
             return Ok(*known);
         }
         let id = self.thread.row.id;
@@ -316,7 +297,7 @@ impl Target<'_, '_> {
                 },
             )
             .optional()?;
-        self.thread.chains.insert(chain.clone(), row);
+        self.thread.chains.set(chain, row);
         Ok(row)
     }
 
@@ -326,9 +307,8 @@ impl Target<'_, '_> {
         }
         let id = self.thread.row.id;
         let insert = prepared(&mut self.statements.new_chain, self.connection, NEW_CHAIN)?;
-        let id = new_chain(insert, id, chain)?;
-        let row = ChainRow { id, head: None };
-        self.thread.chains.insert(chain.clone(), Some(row));
+        let row = new_chain(insert, id, chain)?;
+        self.thread.chains.set(chain, Some(row));
         Ok(row)
     }
 
@@ -391,10 +371,10 @@ impl Target<'_, '_> {
         tail.advance();
         self.thread.row.last_seq = record.seq;
         self.thread.row.lags = true;
-        if key.is_none()
-            && let Some(Some(row)) = self.thread.chains.get_mut(record.chain)
-        {
-            row.head = Some(record.seq);
+        if key.is_none() {
+            let head = Some(record.seq);
+            let row = ChainRow { head, ..chain };
+            self.thread.chains.set(record.chain, Some(row));
         }
         Ok(())
     }

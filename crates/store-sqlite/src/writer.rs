@@ -38,29 +38,17 @@ const GROUP: usize = 256;
 /// Something to be written inside the group's transaction.
 trait Job: Send {
     /// Does it, or leaves nothing of it behind; or else says why the transaction
-    /// is spoilt.
-    fn perform(self: Box<Self>, group: &mut Group<'_, '_>) -> Performed;
+    /// has to go.
+    fn perform(&mut self, group: &mut Group<'_, '_>) -> Option<JournalError>;
 
-    /// Tells that there is no transaction.
-    fn refuse(self: Box<Self>, failure: JournalError);
-}
-
-/// A job's outcome, and why the transaction has to go, if it has.
-type Performed = (Box<dyn Outcome>, Option<JournalError>);
-
-/// A job's outcome, told only once the transaction is durable.
-trait Outcome {
-    /// Tells it; `failure` is why the transaction is lost.
+    /// Tells its outcome, once the transaction is durable; `failure` is why there is none.
     fn tell(self: Box<Self>, failure: Option<&JournalError>);
 }
 
 struct Task<T, F> {
-    work: F,
-    reply: Reply<Result<T, JournalError>>,
-}
-
-struct Done<T> {
-    result: Result<T, JournalError>,
+    /// `None` once it was done.
+    work: Option<F>,
+    result: Option<Result<T, JournalError>>,
     reply: Reply<Result<T, JournalError>>,
 }
 
@@ -69,29 +57,23 @@ where
     T: Send + 'static,
     F: FnOnce(&mut Group<'_, '_>) -> Result<T, Refused> + Send,
 {
-    fn perform(self: Box<Self>, group: &mut Group<'_, '_>) -> Performed {
-        let Self { work, reply } = *self;
+    fn perform(&mut self, group: &mut Group<'_, '_>) -> Option<JournalError> {
+        let work = self.work.take()?;
         let (result, spoilt) = match work(group) {
             Ok(done) => (Ok(done), None),
             Err(Refused::Clean(error)) => (Err(error), None),
             Err(Refused::Dirty(error)) => (Err(error.clone()), Some(error)),
         };
-        (Box::new(Done { result, reply }), spoilt)
+        self.result = Some(result);
+        spoilt
     }
 
-    fn refuse(self: Box<Self>, failure: JournalError) {
-        self.reply.tell(Err(failure));
-    }
-}
-
-impl<T> Outcome for Done<T> {
     fn tell(self: Box<Self>, failure: Option<&JournalError>) {
-        let result = match failure {
-            // A refusal may rest on what is lost with the transaction.
-            Some(failure) => Err(failure.clone()),
-            None => self.result,
-        };
-        self.reply.tell(result);
+        // A refusal may rest on what is lost with the transaction.
+        let failed = failure.map(|failure| Err(failure.clone()));
+        if let Some(result) = failed.or(self.result) {
+            self.reply.tell(result);
+        }
     }
 }
 
@@ -172,7 +154,11 @@ impl Writer {
         let gone = || schema::unavailable(self.file.path(), &"the writer is gone");
         let jobs = self.running().jobs.as_ref().ok_or_else(gone)?;
         let (reply, outcome) = jobs.place();
-        let job = Box::new(Task { work, reply });
+        let job = Box::new(Task {
+            work: Some(work),
+            result: None,
+            reply,
+        });
         jobs.send(job).await.map_err(|_| gone())?;
         let outcome = outcome.await.ok_or_else(gone)?;
         self.log.shorten_beside(&self.readers);
@@ -262,23 +248,14 @@ impl Desk {
 
     fn write_group(&mut self, jobs: &mut VecDeque<Box<dyn Job>>) {
         if let Err(failure) = self.begin() {
-            return jobs.drain(..).for_each(|job| job.refuse(failure.clone()));
+            return jobs.drain(..).for_each(|job| job.tell(Some(&failure)));
         }
         let Some(store) = &mut self.store else {
             return;
         };
         let path = self.file.path();
-        let (mut outcomes, mut spoilt) = (Vec::with_capacity(jobs.len()), None);
-        let mut waiting = jobs.drain(..);
         let mut group = Group::new(path, &store.connection, &mut store.known);
-        for job in waiting.by_ref() {
-            let outcome;
-            (outcome, spoilt) = job.perform(&mut group);
-            outcomes.push(outcome);
-            if spoilt.is_some() {
-                break;
-            }
-        }
+        let spoilt = jobs.iter_mut().find_map(|job| job.perform(&mut group));
         let failure = spoilt.or_else(|| {
             let stored = group.tails().store(&store.connection);
             let committed = stored.and_then(|()| run(&store.connection, "COMMIT"));
@@ -287,17 +264,15 @@ impl Desk {
                 .err()
         });
         drop(group);
-        if let Some(failure) = &failure {
+        if failure.is_some() {
             let _ = run(&store.connection, "ROLLBACK");
             store.known.forget_all();
-            waiting.for_each(|job| job.refuse(failure.clone()));
-        }
-        if failure.is_none() {
+        } else {
             self.transactions.fetch_add(1, Ordering::Relaxed);
         }
         // Who waits for this goes on while the lock is let go.
-        for outcome in outcomes {
-            outcome.tell(failure.as_ref());
+        for job in jobs.drain(..) {
+            job.tell(failure.as_ref());
         }
         let _ = store.lock.unlock();
         self.written.notify_waiters();
