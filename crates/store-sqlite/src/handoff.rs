@@ -279,6 +279,13 @@ impl<J> Receiver<J> {
     }
 }
 
+impl<J> Receiver<J> {
+    /// Whether another whole group waits already.
+    pub(crate) fn has_group(&self) -> bool {
+        lock(&self.shared.state).jobs.len() >= self.group
+    }
+}
+
 impl<J> State<J> {
     /// Takes the tickets of those who come in next. Some may have gone away, so that
     /// the others have to be asked before the receiver sleeps.

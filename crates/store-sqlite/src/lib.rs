@@ -7,7 +7,7 @@
 //! there), `batch.rs` (one batch inside a transaction), `known.rs` (what the writer
 //! remembers of threads), `target.rs` (the rows of a thread that is written to), `chains.rs`
 //! (its chains), `bound.rs` (what inserts a row), `spans.rs` (which rows are a thread's), `threads.rs` (whole threads
-//! inside a transaction), `log.rs` (SQLite's log is moved into the file), `reader.rs`,
+//! inside a transaction), `flush.rs` (commits become durable beside the writer), `log.rs` (SQLite's log is moved into the file), `reader.rs`,
 //! `tail.rs` (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is
 //! the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
 //! and [`SqliteEvents`] in `events.rs`, the event journal.
@@ -34,6 +34,7 @@ mod connections;
 mod database;
 mod events;
 mod file;
+mod flush;
 mod handoff;
 mod health;
 mod items;

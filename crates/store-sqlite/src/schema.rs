@@ -49,7 +49,7 @@ pub enum Synchronous {
 }
 
 impl Synchronous {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Normal => "normal",
@@ -148,13 +148,12 @@ pub(crate) fn make(path: &Path) -> Result<(), JournalError> {
 }
 
 /// Opens an existing store for writing. The caller holds the writer's lock.
-pub(crate) fn open_writer(path: &Path, synchronous: Synchronous) -> Result<Opened, JournalError> {
+pub(crate) fn open_writer(path: &Path) -> Result<Opened, JournalError> {
     let connection = Opened::open(path, APPLICATION_ID).map_err(|e| failed(path, &e))?;
     prepare(path, &connection)?;
     migrate(path, &connection)?;
     connection
-        .pragma_update(None, "synchronous", synchronous.as_str())
-        .and_then(|()| connection.pragma_update(None, "cache_size", WRITER_CACHE))
+        .pragma_update(None, "cache_size", WRITER_CACHE)
         .map_err(|e| failed(path, &e))?;
     Ok(connection)
 }

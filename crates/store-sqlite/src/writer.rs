@@ -20,6 +20,7 @@ use tokio::sync::Notify;
 use crate::{
     batch::Refused,
     file::StoreFile,
+    flush::Flusher,
     handoff::{self, Receiver, Reply, Sender},
     known::{Group, Known},
     log::Log,
@@ -180,6 +181,7 @@ impl Writer {
                 patience: self.patience,
                 written: Arc::clone(&self.written),
                 transactions: Arc::clone(&self.transactions),
+                flusher: Flusher::new(self.file.path()),
                 store: None,
             };
             let thread = std::thread::Builder::new()
@@ -221,12 +223,15 @@ struct Desk {
     patience: Duration,
     written: Arc<Notify>,
     transactions: Arc<AtomicU64>,
+    flusher: Flusher,
     store: Option<Store>,
 }
 
 /// The open store: its connection, and the file whose lock serialises processes.
 struct Store {
     connection: Opened,
+    /// Whether a commit waits for the disk.
+    waits: Option<Synchronous>,
     known: Known,
     lock: File,
     lock_path: PathBuf,
@@ -237,8 +242,10 @@ impl Desk {
         let mut group = VecDeque::with_capacity(GROUP);
         // Takes what is waiting when the last commit returned, and waits for no more.
         while queue.take(&mut group) {
-            self.write_group(&mut group);
+            let has_more = queue.has_group();
+            self.write_group(&mut group, has_more);
         }
+        drop(self.flusher);
         // Whoever moves the log has another connection, and is not to be the last to go.
         self.log.wait();
         if let Some(store) = self.store {
@@ -246,9 +253,17 @@ impl Desk {
         }
     }
 
-    fn write_group(&mut self, jobs: &mut VecDeque<Box<dyn Job>>) {
-        if let Err(failure) = self.begin() {
-            return jobs.drain(..).for_each(|job| job.tell(Some(&failure)));
+    /// Writes a group. Where there is more to do already, that goes on while the disk
+    /// is waited for.
+    fn write_group(&mut self, jobs: &mut VecDeque<Box<dyn Job>>, has_more: bool) {
+        let is_flushed_beside = has_more && self.synchronous == Synchronous::Full;
+        let waits = if is_flushed_beside {
+            Synchronous::Normal
+        } else {
+            self.synchronous
+        };
+        if let Err(failure) = self.begin(waits) {
+            return tell(jobs.drain(..), Some(&failure));
         }
         let Some(store) = &mut self.store else {
             return;
@@ -270,17 +285,26 @@ impl Desk {
         } else {
             self.transactions.fetch_add(1, Ordering::Relaxed);
         }
-        // Who waits for this goes on while the lock is let go.
-        for job in jobs.drain(..) {
-            job.tell(failure.as_ref());
+        let written = Arc::clone(&self.written);
+        if failure.is_none() && is_flushed_beside {
+            let jobs: Vec<_> = jobs.drain(..).collect();
+            self.flusher.flush(Box::new(move |failure| {
+                tell(jobs, failure);
+                written.notify_waiters();
+            }));
+            let _ = store.lock.unlock();
+        } else {
+            // Who waits for this goes on while the lock is let go.
+            tell(jobs.drain(..), failure.as_ref());
+            let _ = store.lock.unlock();
+            written.notify_waiters();
         }
-        let _ = store.lock.unlock();
-        self.written.notify_waiters();
         self.log.shorten(&store.connection);
     }
 
     /// Begins a transaction under the writer's lock.
-    fn begin(&mut self) -> Result<(), JournalError> {
+    fn begin(&mut self, waits: Synchronous) -> Result<(), JournalError> {
+        self.flusher.check()?;
         let file = &self.file;
         let path = file.path();
         let slot = &mut self.store;
@@ -292,7 +316,7 @@ impl Desk {
                 locked.map_err(|e| schema::unavailable(path, &e))?;
                 store
             }
-            None => slot.insert(open(file, &self.log, self.synchronous, patience)?),
+            None => slot.insert(open(file, &self.log, patience)?),
         };
         file.check().inspect_err(|_| {
             // What was acknowledged goes from the log into the file, wherever it is.
@@ -300,7 +324,9 @@ impl Desk {
             let _ = store.connection.query_row(merge, [], |_| Ok(()));
             let _ = store.lock.unlock();
         })?;
-        run(&store.connection, "BEGIN IMMEDIATE")
+        store
+            .wait(waits)
+            .and_then(|()| run(&store.connection, "BEGIN IMMEDIATE"))
             .and_then(|()| store.known.check(&store.connection))
             .map_err(|error| {
                 let _ = run(&store.connection, "ROLLBACK");
@@ -310,13 +336,27 @@ impl Desk {
     }
 }
 
+impl Store {
+    /// Says whether commits wait for the disk.
+    fn wait(&mut self, waits: Synchronous) -> rusqlite::Result<()> {
+        if self.waits != Some(waits) {
+            self.connection
+                .pragma_update(None, "synchronous", waits.as_str())?;
+            self.waits = Some(waits);
+        }
+        Ok(())
+    }
+}
+
+/// Tells each job how it ended.
+fn tell(jobs: impl IntoIterator<Item = Box<dyn Job>>, failure: Option<&JournalError>) {
+    for job in jobs {
+        job.tell(failure);
+    }
+}
+
 /// Opens the store under the writer's lock, which stays held.
-fn open(
-    file: &StoreFile,
-    log: &Log,
-    synchronous: Synchronous,
-    patience: Patience,
-) -> Result<Store, JournalError> {
+fn open(file: &StoreFile, log: &Log, patience: Patience) -> Result<Store, JournalError> {
     let path = file.path();
     file.check()?;
     if let Some(folder) = path.parent() {
@@ -326,11 +366,12 @@ fn open(
     if !file.is_known() {
         schema::make(path)?;
     }
-    let mut connection = file.open(|path| schema::open_writer(path, synchronous))?;
+    let mut connection = file.open(schema::open_writer)?;
     log.take(&mut connection)
         .map_err(|e| schema::failed(path, &e))?;
     Ok(Store {
         connection,
+        waits: None,
         known: Known::default(),
         lock,
         lock_path: schema::writer_lock_path(path),

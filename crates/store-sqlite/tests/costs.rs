@@ -7,7 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use rustagents_core::journal::{Claim, Journal, Owner, Select};
+use rustagents_core::{
+    ids::FactKey,
+    journal::{Claim, Journal, JournalError, Owner, Select, Seq},
+};
 use rustagents_store_sqlite::SqliteJournal;
 
 use crate::support::{fact, thread};
@@ -23,6 +26,17 @@ async fn claimed(path: &Path) -> (SqliteJournal, Claim) {
 
 /// Appends `count` batches that all wait before the first can be written.
 async fn append_at_once(path: &Path, journal: &SqliteJournal, epoch: u64, count: usize) {
+    for seqs in try_at_once(path, journal, epoch, count).await {
+        assert_eq!(seqs.unwrap().len(), 1);
+    }
+}
+
+async fn try_at_once(
+    path: &Path,
+    journal: &SqliteJournal,
+    epoch: u64,
+    count: usize,
+) -> Vec<Result<Vec<Seq>, JournalError>> {
     let mut lock = path.as_os_str().to_owned();
     lock.push(".writer");
     // Another process writes just now.
@@ -39,9 +53,7 @@ async fn append_at_once(path: &Path, journal: &SqliteJournal, epoch: u64, count:
     let (written, ()) = tokio::join!(appends, async {
         other.unlock().unwrap();
     });
-    for seqs in written {
-        assert_eq!(seqs.unwrap().len(), 1);
-    }
+    written
 }
 
 #[tokio::test]
@@ -49,15 +61,48 @@ async fn what_waits_at_the_same_time_shares_a_transaction() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let (journal, claim) = claimed(&path).await;
-    for count in [50, 200] {
+    for count in [50, 200, 1_500] {
         let before = journal.transactions();
         append_at_once(&path, &journal, claim.epoch, count).await;
         // The writer waits with the first ones; the others come after it.
         let taken = journal.transactions() - before;
-        assert!((1..=2).contains(&taken), "{count} took {taken}");
+        let groups = count.div_ceil(256) as u64;
+        let may_be = groups..=groups + 1;
+        assert!(may_be.contains(&taken), "{count} took {taken}");
     }
+    drop(journal);
+    let journal = SqliteJournal::open(&path).unwrap();
     let records = journal.read(&thread("t"), Select::all()).await.unwrap();
-    assert_eq!(records.len(), 250);
+    assert_eq!(records.len(), 1_750);
+}
+
+#[tokio::test]
+async fn what_cannot_be_flushed_counts_as_written_for_nobody_and_nothing_is_written_behind_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let (journal, claim) = claimed(&path).await;
+    fs::remove_file(folder.path().join("journal.db-wal")).unwrap();
+    let written = try_at_once(&path, &journal, claim.epoch, 1_500).await;
+    let flushed = written.iter().filter(|written| written.is_ok()).count();
+    // The first may have been alone, and its commit waited for the disk itself.
+    assert!(flushed <= 256, "{flushed}");
+    let refused = written.into_iter().rev().find_map(Result::err).unwrap();
+    assert!(
+        refused.to_string().contains("could not be flushed"),
+        "{refused}"
+    );
+    let write = fact(&thread("t"), claim.epoch, "later", "{}");
+    let later = journal.append(write).await.unwrap_err();
+    assert_eq!(later.to_string(), refused.to_string());
+    drop(journal);
+    let journal = SqliteJournal::open(&path).unwrap();
+    let records = journal.read(&thread("t"), Select::all()).await.unwrap();
+    assert!(records.len() >= flushed, "what was told is there");
+    assert!(
+        records
+            .iter()
+            .all(|record| record.key() != Some(&FactKey::from("later")))
+    );
 }
 
 /// Appends one batch after the other, or all at once.
@@ -117,4 +162,6 @@ fn a_lone_append_waits_for_the_disk_once_and_fifty_together_wait_once() {
     assert_eq!(waits("alone 20"), Some(base + 20));
     let together = waits("together 50").unwrap() - base;
     assert!((1..=2).contains(&together), "fifty waited {together} times");
+    let many = waits("together 1500").unwrap() - base;
+    assert!((6..=7).contains(&many), "1,500 waited {many} times");
 }
