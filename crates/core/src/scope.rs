@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    BoxFuture,
     ask::Ask,
     budget::{Bounds, Budget, BudgetExceeded},
     clock::Clock,
@@ -256,6 +257,13 @@ impl Facts {
             at_ms: run.clock.now_ms(),
         })
     }
+}
+
+/// A batch on its way, and which of its entries is the last commit.
+struct Appending<'a> {
+    /// None where it is the recorder who hears of them.
+    seqs: BoxFuture<'a, Result<Vec<Seq>, JournalError>>,
+    last_commit: Option<usize>,
 }
 
 impl Scope {
@@ -537,28 +545,39 @@ impl Scope {
         &self,
         write: Write,
     ) -> impl Future<Output = Result<(), JournalError>> + Send + '_ {
-        // Made of what is written right away: a batch is smaller than what it is of.
-        let made = self.made(write);
+        // Handed over right away, and small: futures are moved, some of them twice.
+        let appending = self.appending(write);
         async move {
-            let Some((batch, checkpoint)) = made? else {
+            let Some(Appending { seqs, last_commit }) = appending? else {
                 return Ok(());
             };
-            let Shared {
-                recorder, fence, ..
-            } = &*self.facts.shared;
-            if !recorder.is_immediate() {
-                let queued = recorder.append(batch, checkpoint).await;
-                return queued.inspect_err(|error| fence.heed(error));
-            }
-            let mut entries = batch.entries.iter();
-            let last_commit = entries.rposition(|entry| entry.place == Place::Commit);
-            let written = self.run().journal.append(batch).await;
-            let seqs = written.inspect_err(|error| fence.heed(error))?;
+            let heed = |error: &JournalError| self.facts.shared.fence.heed(error);
+            let seqs = seqs.await.inspect_err(heed)?;
             if let Some(seq) = last_commit.and_then(|index| seqs.get(index)) {
                 self.head.set(*seq);
             }
             Ok(())
         }
+    }
+
+    /// Hands `write` to the journal or to the recorder, if anything is recorded.
+    fn appending(&self, write: Write) -> Result<Option<Appending<'_>>, JournalError> {
+        let Some((batch, checkpoint)) = self.made(write)? else {
+            return Ok(None);
+        };
+        let recorder = &self.facts.shared.recorder;
+        if !recorder.is_immediate() {
+            let queued = recorder.append(batch, checkpoint);
+            return Ok(Some(Appending {
+                seqs: Box::pin(async { queued.await.map(|()| Vec::new()) }),
+                last_commit: None,
+            }));
+        }
+        let mut entries = batch.entries.iter();
+        Ok(Some(Appending {
+            last_commit: entries.rposition(|entry| entry.place == Place::Commit),
+            seqs: self.run().journal.append(batch),
+        }))
     }
 
     /// The batch that is to be recorded, if anything is, and at which checkpoint the

@@ -7,7 +7,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -352,6 +352,8 @@ struct Inner {
     alive: AtomicU64,
     /// The thread that polls the task right now; 0 if none does.
     polled: AtomicUsize,
+    /// Whether anybody looked at what it holds: most tasks hold nothing.
+    is_held: AtomicBool,
     held: Mutex<Held>,
 }
 
@@ -425,6 +427,7 @@ impl TaskContext {
             holds,
             alive: AtomicU64::default(),
             polled: AtomicUsize::new(0),
+            is_held: AtomicBool::default(),
             held: Mutex::default(),
         }))
     }
@@ -526,7 +529,13 @@ impl TaskContext {
         Duration::from_nanos(self.0.alive.load(Ordering::Relaxed))
     }
 
+    /// Whether the node may have asked or begun something.
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.is_held.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.is_held.store(true, Ordering::Relaxed);
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

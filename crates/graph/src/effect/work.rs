@@ -202,6 +202,9 @@ impl TaskContext {
 
     /// Whether the node asked nothing and began nothing.
     pub(crate) fn is_alone(&self) -> bool {
+        if !self.is_held() {
+            return true;
+        }
         let held = self.held();
         held.work.is_none() && held.pending.is_empty()
     }
