@@ -265,6 +265,44 @@ impl Namespace {
         1 + self.as_str().matches('/').count()
     }
 
+    /// The namespace around this one, and the task whose namespace this is there; `None`
+    /// at the root.
+    ///
+    /// ```
+    /// use rustagents_core::ids::{Namespace, TaskId};
+    ///
+    /// let inner = Namespace::from("pay:1.0/charge:2.0");
+    /// let (outer, task) = inner.split().unwrap();
+    /// assert_eq!((outer.as_str(), task.as_str()), ("pay:1.0", "charge:2.0"));
+    /// assert_eq!(outer.split().unwrap(), (Namespace::root(), TaskId::from("pay:1.0")));
+    /// assert!(Namespace::root().split().is_none());
+    /// ```
+    pub fn split(&self) -> Option<(Self, TaskId)> {
+        if self.is_root() {
+            return None;
+        }
+        let (outer, task) = match self.as_str().rsplit_once('/') {
+            Some((outer, task)) => (Self::from(outer), task),
+            None => (Self::root(), self.as_str()),
+        };
+        Some((outer, TaskId::from(task)))
+    }
+
+    /// Whether this is `outer`, or inside it.
+    ///
+    /// ```
+    /// use rustagents_core::ids::Namespace;
+    ///
+    /// let outer = Namespace::from("pay:1.0");
+    /// assert!(Namespace::from("pay:1.0/charge:2.0").is_in(&outer));
+    /// assert!(outer.is_in(&outer) && outer.is_in(&Namespace::root()));
+    /// assert!(!Namespace::from("pay:1.01").is_in(&outer));
+    /// ```
+    pub fn is_in(&self, outer: &Self) -> bool {
+        let rest = self.as_str().strip_prefix(outer.as_str());
+        outer.is_root() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     /// Whether this is the root.
     pub fn is_root(&self) -> bool {
         self.0.is_none()

@@ -125,7 +125,7 @@ impl Limit {
     pub(crate) fn forget_doubts(&self, namespace: &Namespace) {
         for limit in self.all() {
             let mut doubts = limit.doubts();
-            doubts.asks.retain(|(asker, _)| !is_in(asker, namespace));
+            doubts.asks.retain(|(asker, _)| !asker.is_in(namespace));
         }
     }
 
@@ -138,12 +138,6 @@ impl Limit {
         let told = told.cloned().collect();
         (asks, told)
     }
-}
-
-/// Whether `inner` is `outer`, or inside it.
-fn is_in(inner: &Namespace, outer: &Namespace) -> bool {
-    let rest = inner.as_str().strip_prefix(outer.as_str());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Unsettled {

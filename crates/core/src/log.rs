@@ -254,6 +254,16 @@ impl ThreadLog {
         self.records.get(*index)
     }
 
+    /// All facts of a branch, in no order.
+    pub fn facts(&self, branch: &Branch) -> impl Iterator<Item = &Record> {
+        let indices = self
+            .facts
+            .get(branch)
+            .into_iter()
+            .flat_map(|facts| facts.values());
+        indices.filter_map(|index| self.records.get(*index))
+    }
+
     /// A message of the thread.
     ///
     /// # Errors

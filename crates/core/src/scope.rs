@@ -469,6 +469,15 @@ impl Scope {
         self.log().fact(&self.run().branch, key)
     }
 
+    /// The facts of a kind of this chain and of those inside it, from before the
+    /// attempt, in no order. Looks at all facts of the thread.
+    pub fn facts_inside(&self, kind: Kind) -> impl Iterator<Item = &Record> {
+        let facts = self.log().facts(&self.run().branch);
+        facts.filter(move |record| {
+            record.kind == kind.name && record.chain.namespace.is_in(&self.facts.namespace)
+        })
+    }
+
     /// Whether something is recorded of `namespace` or inside it, from before the
     /// attempt.
     pub fn knows_of(&self, namespace: &Namespace) -> bool {

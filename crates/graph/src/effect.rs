@@ -11,6 +11,7 @@
 
 mod called;
 mod error;
+mod left;
 mod name;
 mod plan;
 pub mod record;

@@ -198,7 +198,7 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
         }
         if let Some(ended) = self.poll_node(cx) {
             if self.running.is_none() && self.context.is_alone() {
-                return Poll::Ready(end_of(ended));
+                return Poll::Ready(self.context.unless_in_doubt(end_of(ended)));
             }
             self.ended = Some(ended);
         }
@@ -222,12 +222,13 @@ impl<S: GraphState> Future for TaskFuture<'_, S> {
 impl TaskContext {
     /// `end`, or what has to be asked before a task may fail.
     pub(crate) fn unless_in_doubt<S: GraphState>(&self, end: TaskEnd<S>) -> TaskEnd<S> {
-        match end {
-            TaskEnd::Failed(NodeError::Failed(failure)) => match self.in_doubt() {
-                Some(asked) => TaskEnd::Suspended(asked),
-                None => TaskEnd::Failed(NodeError::Failed(failure)),
-            },
-            end => end,
+        let TaskEnd::Failed(NodeError::Failed(_) | NodeError::Halt(Halt::Budget(_))) = &end else {
+            return end;
+        };
+        match self.in_doubt() {
+            Ok(None) => end,
+            Ok(Some(asked)) => TaskEnd::Suspended(asked),
+            Err(halt) => TaskEnd::Failed(halt.into()),
         }
     }
 }

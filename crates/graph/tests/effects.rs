@@ -3,6 +3,7 @@
 mod concurrent;
 mod crash;
 mod doubt;
+mod left;
 mod misuse;
 
 use std::{

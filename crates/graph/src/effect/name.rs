@@ -73,6 +73,13 @@ impl StepId {
         }
     }
 
+    /// The step that the records of a task name `label`.
+    pub(super) fn recorded(namespace: &Namespace, label: &str) -> Option<Self> {
+        let (name, number) = label.rsplit_once('#')?;
+        let name = StepName(name.to_owned());
+        Some(Self::new(namespace, name, number.parse().ok()?))
+    }
+
     /// The step inside its task, such as `charge#1`.
     pub(super) fn label(&self) -> &str {
         self.path.get(self.namespace..).unwrap_or(&self.path)
@@ -153,6 +160,8 @@ mod tests {
         let name = StepName::new("charge", None).unwrap();
         let step = StepId::new(&Namespace::from("pay:1.0"), name, 2);
         assert_eq!(step.label(), "charge#2");
+        let again = StepId::recorded(&Namespace::from("pay:1.0"), "charge#2").unwrap();
+        assert_eq!(again.to_string(), step.to_string());
         let (once, again) = (EffectClass::Once, EffectClass::Repeatable);
         assert_eq!(
             step.result(again, 1).as_str(),

@@ -135,7 +135,11 @@ impl TaskContext {
 
     /// What a person said about start `number`. A result that is none is asked for
     /// again.
-    fn settled<T: DeserializeOwned>(&self, step: &Step, number: u32) -> Result<Settled<T>, Halt> {
+    pub(super) fn settled<T: DeserializeOwned>(
+        &self,
+        step: &Step,
+        number: u32,
+    ) -> Result<Settled<T>, Halt> {
         let mut problem = None;
         let mut time = 1;
         loop {
@@ -173,7 +177,7 @@ impl TaskContext {
 }
 
 /// What a person said about a step in doubt.
-enum Settled<T> {
+pub(super) enum Settled<T> {
     Done(T),
     NotDone,
     Repeat,
@@ -191,7 +195,7 @@ fn doubt(step: &Step, problem: Option<&serde_json::Error>) -> String {
 }
 
 /// The digest of the input in a step's record.
-fn input_of(record: &Record) -> Digest {
+pub(super) fn input_of(record: &Record) -> Digest {
     record.digest.unwrap_or(Digest::of(b"null"))
 }
 

@@ -187,17 +187,16 @@ impl TaskContext {
     }
 
     /// What has to be asked before the task may fail, if there is something: about
-    /// its own steps, and what a time-out left inside it.
-    pub(crate) fn in_doubt(&self) -> Option<Asked> {
+    /// its own steps, what a time-out left inside it, and what earlier attempts left.
+    pub(crate) fn in_doubt(&self) -> Result<Option<Asked>, Halt> {
         let (mut asks, told) = self.scope().in_doubt();
-        let held = self.held();
-        let own = held.work.iter().flat_map(|work| &work.doubts);
-        for ask in own {
+        let own = self.held().work.as_ref().map(|work| work.doubts.clone());
+        for ask in own.unwrap_or_default().into_iter().chain(self.left_open()?) {
             if asks.iter().all(|other| other.id != ask.id) {
-                asks.push(ask.clone());
+                asks.push(ask);
             }
         }
-        (!asks.is_empty()).then_some(Asked { asks, told })
+        Ok((!asks.is_empty()).then_some(Asked { asks, told }))
     }
 
     /// Whether the node asked nothing and began nothing.
