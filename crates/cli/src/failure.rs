@@ -5,6 +5,7 @@ use std::{fmt::Display, path::Path, process::ExitCode};
 use rustagents_config::ConfigError;
 use rustagents_core::{
     code::{Code, Coded},
+    ids::ThreadId,
     journal::JournalError,
     scope::Halt,
     store::StoreError,
@@ -29,8 +30,8 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
     /// What is pending.
     pub(crate) pending: Option<Box<Pending>>,
-    /// The thread whose resume is the way on.
-    pub(crate) resume: Option<Box<str>>,
+    /// The thread whose resume is the way on; its start, where it has no run.
+    pub(crate) thread: Option<Box<str>>,
     /// Diagnostics that were rendered already.
     pub(crate) details: Box<[String]>,
     exit: u8,
@@ -53,7 +54,7 @@ impl Failure {
             place: None,
             hint: None,
             pending: None,
-            resume: None,
+            thread: None,
             details: Box::default(),
             exit: MISTAKE,
         }
@@ -79,6 +80,14 @@ impl Failure {
             exit: 1,
             ..Self::new(Code::Internal, error.to_string())
         }
+    }
+
+    /// There is no such thread.
+    pub(crate) fn unknown_thread(thread: &ThreadId) -> Self {
+        Self::from(RunError::UnknownThread {
+            thread: thread.clone(),
+            is_empty: false,
+        })
     }
 
     /// Standard output that cannot be written.
@@ -197,8 +206,15 @@ impl From<RunError> for Failure {
             RunError::Journal(error) => error.into(),
             RunError::Threads(error) => error.into(),
             RunError::Unfinished { thread, has_plan } => Self {
-                resume: has_plan.then(|| thread.as_str().into()),
+                thread: has_plan.then(|| thread.as_str().into()),
                 hint: (!has_plan).then(|| BUILT.to_owned()),
+                ..failure
+            },
+            RunError::UnknownThread {
+                thread,
+                is_empty: true,
+            } => Self {
+                thread: Some(thread.as_str().into()),
                 ..failure
             },
             RunError::Suspended { report }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
-use rustagents_core::event::Events;
+use rustagents_core::{Code, event::Events, ids::ThreadId};
 use rustagents_lang::Diagnostic;
 use rustagents_runtime::{
     Report, ThreadView,
@@ -205,23 +205,20 @@ impl Output {
     /// Why nothing came of a command.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut failure = failure.clone();
-        if let Some(thread) = &failure.resume {
-            failure.hint = self
-                .resume
-                .of_another()
-                .line(thread, &[])
-                .map(|line| format!("go on with `{line}`"));
+        if let Some(thread) = &failure.thread {
+            failure.hint = if failure.code == Code::NoRun {
+                Some(format!("start one with `{}`", self.resume.start(thread)))
+            } else {
+                let line = self.resume.of_another().line(thread, &[]);
+                line.map(|line| format!("go on with `{line}`"))
+            };
         }
         self.told(&failure);
     }
 
     /// What is wrong with a command line, with its usage.
     pub(crate) fn usage(&self, text: &str) {
-        self.stderr(&format!(
-            "error[{}]: {}",
-            rustagents_core::Code::Usage,
-            text.trim_end()
-        ));
+        self.stderr(&format!("error[{}]: {}", Code::Usage, text.trim_end()));
     }
 
     fn told(&self, failure: &Failure) {
@@ -275,6 +272,25 @@ impl Output {
             AutoStream::new(std::io::stdout(), self.color),
             &text,
         ))
+    }
+
+    /// How a thread stands that has no run.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub(crate) fn thread_without_run(
+        &self,
+        thread: &ThreadId,
+        standing: Standing,
+        waiting: &[QueuedInput],
+    ) -> Result<(), Failure> {
+        if self.is_json() {
+            return say(&json::thread_without_run(thread, standing, waiting));
+        }
+        let start = self.resume.start(thread.as_str());
+        let mut text = person::thread_without_run(thread, standing, &start);
+        text.push_str(&person::waiting(waiting));
+        say(&text)
     }
 
     /// The supersteps of a thread.
@@ -422,16 +438,27 @@ impl Resume {
         self.is_recorded && has_plan && self.store.as_deref() != Some("memory:")
     }
 
+    /// The command that opens a run on `thread`.
+    fn start(&self, thread: &str) -> String {
+        let (program, thread) = (&self.program, quote(thread));
+        let line = format!("{program} run TARGET --thread {thread}");
+        self.on_store(line)
+    }
+
+    /// The same command on the store that this one is about.
+    fn on_store(&self, line: String) -> String {
+        match &self.store {
+            Some(store) => format!("{line} --store {}", quote(store)),
+            None => line,
+        }
+    }
+
     fn retry(&self, thread: &str) -> String {
         if self.in_chat {
             return "/retry".to_owned();
         }
         let (program, thread) = (&self.program, quote(thread));
-        let mut line = format!("{program} threads retry {thread}");
-        if let Some(store) = &self.store {
-            line = format!("{line} --store {}", quote(store));
-        }
-        line
+        self.on_store(format!("{program} threads retry {thread}"))
     }
 
     /// The command that says `options` to `thread`. A store in memory is gone

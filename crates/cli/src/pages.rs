@@ -74,6 +74,7 @@ pages! {
     "RAG0416"
     "RAG0417"
     "RAG0418"
+    "RAG0419"
     "RAG0501"
     "RAG0502"
     "RAG0503"

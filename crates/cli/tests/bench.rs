@@ -171,6 +171,12 @@ impl Said {
         self.json()["interrupts"].as_array().unwrap().clone()
     }
 
+    /// Whether there was nothing to resume, since no run was opened: the process died
+    /// before its claim, or behind it.
+    pub(crate) fn has_no_run(&self) -> bool {
+        self.status == Some(2) && ["RAG0401", "RAG0419"].contains(&&*self.code())
+    }
+
     /// The error's code.
     pub(crate) fn code(&self) -> String {
         self.json()["error"]["code"]

@@ -218,7 +218,7 @@ fn a_run_killed_at_any_of_its_writes_starts_its_program_once() {
                 break;
             }
             said = desk.resume(&[]);
-            if said.status == Some(2) && said.code() == "RAG0401" {
+            if said.has_no_run() {
                 said = desk.rag(RUN);
             }
             if said.status == Some(3) {

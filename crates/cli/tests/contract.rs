@@ -1302,7 +1302,7 @@ fn a_run_that_is_not_recorded_offers_no_way_on() {
     assert_eq!(told.json()["status"], "failed");
     assert_eq!(told.interrupts().len(), 0);
     let listed = desk.rag(&["threads"]);
-    assert!(!listed.stdout.contains("demo"), "{listed:?}");
+    assert_eq!(listed.stdout, "demo  empty\n", "it has a name, and no run");
     for command in ["resume", "chat"] {
         let target = if command == "chat" { "." } else { "demo" };
         let said = desk.rag(&[&[command, target], &unrecorded[..]].concat());

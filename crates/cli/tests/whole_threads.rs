@@ -543,3 +543,86 @@ fn a_content_with_other_bytes_is_found_and_a_damaged_thread_is_listed() {
     assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
     assert!(found[0]["problem"].is_string(), "{found}");
 }
+
+/// A desk whose process was killed between its claim of thread `demo` and its first batch.
+fn claimed(store: &[&str]) -> Desk {
+    let mut desk = Desk::new();
+    desk.set_fault(Some("after:1".into()));
+    let run = ["run", ".", "--thread", "demo", "--input", "hello"];
+    let killed = desk.rag(&[&run[..], store].concat());
+    assert_eq!(killed.status, None, "{killed:?}");
+    desk.set_fault(None);
+    desk
+}
+
+#[test]
+fn a_thread_whose_run_was_never_opened_is_listed_shown_and_started() {
+    for store in [&[][..], &["--store", "file:threads"]] {
+        let desk = claimed(store);
+        let rag = |arguments: &str| {
+            let arguments: Vec<_> = arguments.split(' ').collect();
+            desk.rag(&[&arguments[..], store].concat())
+        };
+        let listed = rag("threads list --status empty --since 1h --json").json();
+        assert_eq!(listed["threads"][0]["thread"], "demo");
+        assert_eq!(listed["threads"][0]["status"], "empty");
+        assert_eq!(listed["threads"][0]["target"], "");
+        let shown = rag("threads show demo --json");
+        assert_eq!(
+            shown.json(),
+            json!({
+                "schema": "rag.thread/1", "thread": "demo", "status": "empty", "run": null,
+                "attempts": 0, "target": "", "definition": null, "output": null,
+                "interrupts": [], "steps": 0, "error": null, "queue": [],
+                "usage": { "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0,
+                           "reasoning_tokens": 0, "model_calls": 0, "tool_calls": 0 },
+            })
+        );
+        let shown = rag("threads show demo");
+        let start = [&["run TARGET --thread demo"], store].concat().join(" ");
+        assert!(shown.stdout.contains("status    empty"), "{shown:?}");
+        assert!(shown.stdout.contains(&start), "{shown:?}");
+        let history = rag("threads history demo --json").json();
+        assert_eq!(history["checkpoints"], json!([]));
+        for command in [
+            "resume demo",
+            "cancel demo",
+            "threads retry demo",
+            "threads rewind demo@1",
+            "threads update demo --set note=1",
+            "threads show demo --state",
+        ] {
+            let refused = rag(&format!("{command} --json"));
+            mistake(&refused, "RAG0419");
+            let hint = refused.json()["error"]["hint"].to_string();
+            assert!(hint.contains(&start), "{command}: {hint}");
+        }
+        assert_eq!(rag("threads copy demo twin").status, Some(0));
+        assert_eq!(rag("threads delete twin").status, Some(0));
+        mistake(&rag("threads show twin --json"), "RAG0401");
+        let run = rag("run . --thread demo --input hello --json");
+        assert_eq!(run.status, Some(0), "{run:?}");
+        let listed = rag("threads --json").json();
+        assert_eq!(listed["threads"].as_array().unwrap().len(), 1);
+        assert_eq!(listed["threads"][0]["status"], "completed");
+    }
+}
+
+#[test]
+fn a_resume_of_a_thread_without_a_run_begins_with_what_waits() {
+    let desk = Desk::new();
+    let run = desk.run_refund().json()["run"].as_str().unwrap().to_owned();
+    let input = ["--on-busy", "enqueue", "--input", "hello"];
+    let queued = desk.rag(&[&["run", ".", "--thread", "demo"], &input[..]].concat());
+    assert_eq!(queued.status, Some(3), "{queued:?}");
+    assert_eq!(said(&desk, "cancel demo").status, Some(0));
+    let deleted = said(&desk, &format!("threads delete demo --run {run}"));
+    assert_eq!(deleted.status, Some(0), "{deleted:?}");
+    let shown = said(&desk, "threads show demo");
+    assert!(shown.stdout.contains("queued") && shown.stdout.contains("hello"));
+    let resumed = said(&desk, "resume demo --json");
+    assert_eq!(resumed.status, Some(0), "{resumed:?}");
+    assert_eq!(resumed.json()["status"], "completed");
+    let shown = said(&desk, "threads show demo --json").json();
+    assert_eq!(shown["queue"], json!([]));
+}

@@ -130,6 +130,7 @@ codes! {
     RunStands = "RAG0416", "The last run does not stand so that this can be done";
     NoRecordedPlan = "RAG0417", "No plan of the thread is recorded";
     Unanswerable = "RAG0418", "The run waits for an answer and records nothing";
+    NoRun = "RAG0419", "The thread has no run";
 
     ModelFailed = "RAG0501", "The model could not answer";
     ModelOutputTooLarge = "RAG0502", "The model's answer is over its limit";

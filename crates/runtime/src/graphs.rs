@@ -577,9 +577,13 @@ impl GraphRunner {
     }
 
     async fn known(&self, thread: &ThreadId) -> Result<ThreadView, GraphRunError> {
-        let view = ThreadView::load(&*self.journal, thread).await?;
-        view.ok_or_else(|| GraphRunError::UnknownThread {
-            thread: thread.clone(),
+        let known = ThreadView::known(&*self.journal, thread).await;
+        known.map_err(|error| match error {
+            RunError::UnknownThread { thread, is_empty } => {
+                GraphRunError::UnknownThread { thread, is_empty }
+            }
+            RunError::Journal(error) => error.into(),
+            error => error.into(),
         })
     }
 }

@@ -24,6 +24,9 @@ pub enum Standing {
     Running,
     /// Its last run did not end, and nobody drives it: it can be resumed.
     Unfinished,
+    /// It has no run, and nobody drives it: who claimed it did not come to open one, or
+    /// recorded nothing, or its runs were deleted.
+    Empty,
     /// What is recorded of it cannot be read.
     Damaged,
     /// It cannot be read now: a process that was stopped is in the way.
@@ -32,9 +35,10 @@ pub enum Standing {
 
 impl Standing {
     /// All stable names.
-    pub const NAMES: [&'static str; 10] = [
+    pub const NAMES: [&'static str; 11] = [
         "running",
         "unfinished",
+        "empty",
         "suspended",
         "completed",
         "failed",
@@ -51,6 +55,7 @@ impl Standing {
             Self::Told(status) => status.as_str(),
             Self::Running => "running",
             Self::Unfinished => "unfinished",
+            Self::Empty => "empty",
             Self::Damaged => "damaged",
             Self::Unavailable => "unavailable",
         }
@@ -64,7 +69,7 @@ pub struct ThreadSummary {
     pub thread: ThreadId,
     /// How it stands.
     pub standing: Standing,
-    /// The plan of its last run.
+    /// The plan of its last run; empty where none can be told of.
     pub target: String,
     /// When it was last written to, in milliseconds since the Unix epoch.
     pub updated_at_ms: u64,
@@ -139,11 +144,9 @@ pub async fn list(
         for row in page {
             let summary = summary(journal, row).await?;
             let wanted = filter.standing.as_deref();
-            summaries.extend(
-                summary.filter(|summary| {
-                    wanted.is_none_or(|wanted| wanted == summary.standing.as_str())
-                }),
-            );
+            if wanted.is_none_or(|wanted| wanted == summary.standing.as_str()) {
+                summaries.push(summary);
+            }
             if summaries.len() == limit {
                 break;
             }
@@ -155,12 +158,8 @@ pub async fn list(
     Ok(summaries)
 }
 
-/// `None` for a thread on which no run was ever opened. The others are listed where one
-/// cannot be read.
-async fn summary(
-    journal: &dyn Journal,
-    row: ThreadRow,
-) -> Result<Option<ThreadSummary>, JournalError> {
+/// The others are listed where one cannot be read.
+async fn summary(journal: &dyn Journal, row: ThreadRow) -> Result<ThreadSummary, JournalError> {
     let (standing, error) = match readable(journal, &row).await {
         Err(error @ (JournalError::Corrupt { .. } | JournalError::Newer { .. })) => {
             (Standing::Damaged, error)
@@ -172,45 +171,46 @@ async fn summary(
         }
         told => return told,
     };
-    Ok(Some(ThreadSummary {
+    Ok(ThreadSummary {
         standing,
         target: String::new(),
         updated_at_ms: row.updated_at_ms,
         pending: 0,
         thread: row.thread,
         problem: Some(error.to_string()),
-    }))
+    })
 }
 
-async fn readable(
-    journal: &dyn Journal,
-    row: &ThreadRow,
-) -> Result<Option<ThreadSummary>, JournalError> {
-    let Some(view) = ThreadView::load(journal, &row.thread).await? else {
-        return Ok(None);
-    };
-    Ok(Some(ThreadSummary {
-        standing: standing(journal, &view).await?,
-        target: view.opened.target.plan.clone(),
+async fn readable(journal: &dyn Journal, row: &ThreadRow) -> Result<ThreadSummary, JournalError> {
+    let view = ThreadView::load(journal, &row.thread).await?;
+    let view = view.as_ref();
+    Ok(ThreadSummary {
+        standing: standing(journal, &row.thread, view).await?,
+        target: view.map_or_else(String::new, |view| view.opened.target.plan.clone()),
         updated_at_ms: row.updated_at_ms,
-        pending: view.pending().count(),
+        pending: view.map_or(0, |view| view.pending().count()),
         thread: row.thread.clone(),
         problem: None,
-    }))
+    })
 }
 
-/// How a thread stands.
+/// How a thread of the journal's listing stands, of which `view` is the last run.
 ///
 /// # Errors
 /// Whatever the journal says.
-pub async fn standing(journal: &dyn Journal, view: &ThreadView) -> Result<Standing, JournalError> {
-    if journal.owner(&view.thread).await?.is_some() {
+pub async fn standing(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    view: Option<&ThreadView>,
+) -> Result<Standing, JournalError> {
+    if journal.owner(thread).await?.is_some() {
         return Ok(Standing::Running);
     }
-    Ok(match &view.phase {
-        Phase::Closed(closed) => Standing::Told(closed.status),
-        Phase::Suspended => Standing::Told(Status::Suspended),
-        Phase::Open => Standing::Unfinished,
+    Ok(match view.map(|view| &view.phase) {
+        None => Standing::Empty,
+        Some(Phase::Closed(closed)) => Standing::Told(closed.status),
+        Some(Phase::Suspended) => Standing::Told(Status::Suspended),
+        Some(Phase::Open) => Standing::Unfinished,
     })
 }
 

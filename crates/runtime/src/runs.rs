@@ -30,6 +30,7 @@ use rustagents_graph::{
 use serde_json::Value;
 
 pub use error::RunError;
+pub(crate) use error::{code_of_nothing, nothing_there};
 pub use retry::Retry;
 pub(crate) use retry::refuse_limits;
 pub use update::{StateEdit, UpdateState, Updated};
@@ -258,6 +259,7 @@ impl Runtime {
             Some(thread) => thread.clone(),
             None => self.fresh_thread()?,
         };
+        let leaves_nothing = start.thread.is_none() && watch.durability == Durability::None;
         check_input(program, &start)?;
         self.wait_until_free(&thread).await?;
         refuse_unfinished(&thread, ThreadView::load(&*self.journal, &thread).await?)?;
@@ -280,11 +282,15 @@ impl Runtime {
             input: input.clone(),
             log,
             budget: Budget::resumed(start.limits, Spent::default()),
-            ..self.shared(thread, &claim, kept)
+            ..self.shared(thread.clone(), &claim, kept)
         });
         let driven = self.drive_new(program, &scope, start, taking, since);
-        let driven = keeping.through(Box::pin(driven)).await?;
-        let driven = driven.missing(keeping.lost());
+        let driven = keeping.through(Box::pin(driven)).await;
+        if leaves_nothing {
+            // Nobody else knows its name. Where it cannot be removed, it is empty.
+            let _ = self.journal.remove(&thread, claim.epoch).await;
+        }
+        let driven = driven?.missing(keeping.lost());
         let report = self.answered(program, &claim, driven, &watch).await?;
         Ok(Some(report))
     }
@@ -735,10 +741,7 @@ impl Runtime {
     }
 
     pub(crate) async fn known(&self, thread: &ThreadId) -> Result<ThreadView, RunError> {
-        let view = ThreadView::load(&*self.journal, thread).await?;
-        view.ok_or_else(|| RunError::UnknownThread {
-            thread: thread.clone(),
-        })
+        ThreadView::known(&*self.journal, thread).await
     }
 
     /// A process that is just ending holds its threads for a moment.

@@ -19,6 +19,8 @@ use crate::{
     doubt::{self, Doubted, Tasks},
     record::{RunAttempt, RunClosed, RunOpened, RunSuspended},
     report::{Report, Status},
+    runs::RunError,
+    threads::find,
 };
 
 /// The kinds that say how a run stands; others on its chain do not.
@@ -153,6 +155,20 @@ impl ThreadView {
             thread,
             ThreadLog::load(journal, thread, &Branch::main()).await?,
         )
+    }
+
+    /// Reads a thread on which a run was opened.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownThread`], and whatever the journal says.
+    pub async fn known(journal: &dyn Journal, thread: &ThreadId) -> Result<Self, RunError> {
+        match Self::load(journal, thread).await? {
+            Some(view) => Ok(view),
+            None => Err(RunError::UnknownThread {
+                thread: thread.clone(),
+                is_empty: find(journal, thread).await?.is_some(),
+            }),
+        }
     }
 
     pub(crate) fn of(thread: &ThreadId, log: ThreadLog) -> Result<Option<Self>, JournalError> {

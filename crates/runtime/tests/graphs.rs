@@ -634,8 +634,8 @@ async fn a_run_that_records_nothing_fails_instead_of_waiting_for_ever() {
     };
     assert_eq!((node.as_str(), failure.code.as_str()), ("left", "RAG0418"));
     assert!(failure.message.contains("and 1 question more"));
-    let unknown = runner.state(&bench.desk(), "t").await.unwrap_err();
-    assert_eq!(unknown.code().as_str(), "RAG0401");
+    let nothing = runner.state(&bench.desk(), "t").await.unwrap_err();
+    assert_eq!(nothing.code().as_str(), "RAG0419");
 }
 
 fn lasting(durability: Durability) -> (Bench, GraphRunner) {

@@ -144,7 +144,7 @@ impl State {
                 })
             }
             Line::Claim(claim) => {
-                self.thread.epoch = claim.epoch;
+                self.thread.claimed(claim.epoch, claim.owner.since_ms);
                 (self.generation, self.owner) = (claim.generation, claim.owner);
                 Ok(())
             }

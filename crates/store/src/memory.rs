@@ -92,8 +92,8 @@ impl MemoryJournal {
                 owner: owner.clone(),
             });
         }
-        held.thread.epoch += 1;
-        let epoch = held.thread.epoch;
+        let epoch = held.thread.epoch + 1;
+        held.thread.claimed(epoch, owner.since_ms);
         held.owner = Some((epoch, owner));
         let guard = Guard {
             journal: self.clone(),

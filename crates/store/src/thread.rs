@@ -70,6 +70,12 @@ impl Thread {
         }
     }
 
+    /// Remembers a claim. It counts as a write, to who looks for the last one.
+    pub fn claimed(&mut self, epoch: Epoch, at_ms: u64) {
+        self.epoch = epoch;
+        self.updated_at_ms = self.updated_at_ms.max(at_ms);
+    }
+
     /// The thread that `image` shows.
     ///
     /// # Errors

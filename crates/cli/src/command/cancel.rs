@@ -5,7 +5,7 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use rustagents_core::{Code, ids::ThreadId};
 use rustagents_runtime::{
-    CancelRequest, Cancelling, KeepEvents, RunError, Runtime, ThreadView, inbox::queue, view::Phase,
+    CancelRequest, Cancelling, KeepEvents, Runtime, ThreadView, inbox::queue, view::Phase,
 };
 
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) async fn cancel(arguments: &Cancel, output: &Output) -> Result<ExitCo
     let address = Address::parse(arguments.common.store.as_deref())?;
     let thread = ThreadId::new(&arguments.thread).map_err(|error| Failure::of(&error))?;
     if !address.exists()? {
-        return Err(RunError::UnknownThread { thread }.into());
+        return Err(Failure::unknown_thread(&thread));
     }
     let journal = address.open()?;
     if let Some(id) = &arguments.queued {

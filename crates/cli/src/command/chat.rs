@@ -99,7 +99,7 @@ fn of_another_plan(report: &Report) -> Failure {
         report.thread
     );
     let mut failure = Failure::new(Code::RunUnfinished, message);
-    failure.resume = Some(report.thread.as_str().into());
+    failure.thread = Some(report.thread.as_str().into());
     failure
 }
 

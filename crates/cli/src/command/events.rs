@@ -9,9 +9,10 @@ use rustagents_core::{
     journal::Journal,
 };
 use rustagents_runtime::{
-    RunError, ThreadView, public_event,
+    ThreadView, public_event,
     replay::{Replay, Replayed},
     status::ThreadStatus,
+    threads::find,
     view::Phase,
 };
 
@@ -87,10 +88,13 @@ impl Source {
             Some(journal) => ThreadView::load(&**journal, &thread).await?,
             None => None,
         };
-        let unknown = view.is_none();
+        let unknown = match (&view, &journal) {
+            (None, Some(journal)) => find(&**journal, &thread).await?.is_none(),
+            (view, _) => view.is_none(),
+        };
         let Some(events) = address.kept_events() else {
             if unknown {
-                return Err(RunError::UnknownThread { thread }.into());
+                return Err(Failure::unknown_thread(&thread));
             }
             let message = format!("no events are kept beside `{}`", address.shown());
             return Err(Failure::new(Code::NoEvents, message).hint(
@@ -102,7 +106,7 @@ impl Source {
         let of_thread = EventQuery::from(1).of_thread(thread.clone());
         let mut replay = Replay::of(Arc::clone(&events), of_thread.limit(1));
         if unknown && !has_event(&mut replay).await? {
-            return Err(RunError::UnknownThread { thread }.into());
+            return Err(Failure::unknown_thread(&thread));
         }
         Ok(Self {
             thread,

@@ -189,6 +189,18 @@ impl Work<'_> {
         Ok(ready.program)
     }
 
+    /// Opens the first run of a thread on the input that waits first; `None` where none
+    /// does, or somebody else is quicker.
+    pub(super) async fn first(&self, thread: &ThreadId) -> Result<Option<Report>, Failure> {
+        let waiting = queue(self.journal, thread).await?;
+        let Some(next) = waiting.first() else {
+            return Ok(None);
+        };
+        let program = self.program(thread, next)?;
+        self.output.taking(next);
+        self.opened(&program, thread, next).await
+    }
+
     /// Goes on with what waits for a thread whose last run is over. What is told is
     /// the last run; says whether one was driven here.
     pub(super) async fn rest(

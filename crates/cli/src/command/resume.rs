@@ -39,18 +39,11 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     let thread = ThreadId::new(&arguments.thread).map_err(|error| Failure::of(&error))?;
     let decisions = decisions(arguments)?;
     must_record(&arguments.common, "answers are recorded before they count")?;
-    let unknown = || {
-        Failure::from(RunError::UnknownThread {
-            thread: thread.clone(),
-        })
-    };
     if !address.exists()? {
-        return Err(unknown());
+        return Err(Failure::unknown_thread(&thread));
     }
     let journal = address.open()?;
-    let view = ThreadView::load(&*journal, &thread)
-        .await?
-        .ok_or_else(unknown)?;
+    let view = ThreadView::known(&*journal, &thread).await;
     let signals = Signals::listen()?;
     let runtime = runtime(Arc::clone(&journal)).taking_over(arguments.plan.takeover);
     let work = Work {
@@ -59,6 +52,12 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
         output,
         signals: &signals,
         common: &arguments.common,
+    };
+    let view = match view {
+        Err(RunError::UnknownThread { is_empty: true, .. }) => {
+            return begin(&work, &thread).await;
+        }
+        view => view?,
     };
     let waits = view.waits() && !arguments.force;
     let idle = matches!(view.phase, Phase::Closed(_)) || waits;
@@ -109,6 +108,23 @@ pub(crate) async fn resume(arguments: &Resume, output: &Output) -> Result<ExitCo
     };
     let (report, _) = work.rest(&thread, report?).await?;
     driven(&report, output, &signals)
+}
+
+/// Begins with what waits for a thread that has no run.
+async fn begin(work: &Work<'_>, thread: &ThreadId) -> Result<ExitCode, Failure> {
+    if let Some(report) = work.first(thread).await? {
+        let (report, _) = work.rest(thread, report).await?;
+        return driven(&report, work.output, work.signals);
+    }
+    let (owner, thread) = (work.journal.owner(thread).await?, thread.clone());
+    Err(match owner {
+        Some(owner) => RunError::Journal(JournalError::Busy { thread, owner }).into(),
+        None => RunError::UnknownThread {
+            thread,
+            is_empty: true,
+        }
+        .into(),
+    })
 }
 
 /// What the run goes on with.

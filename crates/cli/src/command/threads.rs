@@ -10,7 +10,12 @@ mod transfer;
 use std::{process::ExitCode, sync::Arc};
 
 use rustagents_core::{Code, ids::ThreadId, journal::Journal};
-use rustagents_runtime::{RunError, ThreadView, inbox::queue, inspect, threads::whole_at};
+use rustagents_runtime::{
+    ThreadView,
+    inbox::queue,
+    inspect,
+    threads::{find, whole_at},
+};
 
 use crate::{
     arguments::{Action, List, Threads},
@@ -68,15 +73,19 @@ async fn perform(
             output.state(&state, view.opened.target.has_plan())?;
         }
         Some(Action::Show(of)) => {
-            let (journal, view) = known(journal, &of.thread).await?;
-            let standing = inspect::standing(&*journal, &view).await?;
-            let waiting = queue(&*journal, &view.thread).await?;
-            output.thread(&view, standing, &waiting)?;
+            let (journal, thread) = listed(journal, &of.thread).await?;
+            let view = ThreadView::load(&*journal, &thread).await?;
+            let standing = inspect::standing(&*journal, &thread, view.as_ref()).await?;
+            let waiting = queue(&*journal, &thread).await?;
+            match view {
+                Some(view) => output.thread(&view, standing, &waiting)?,
+                None => output.thread_without_run(&thread, standing, &waiting)?,
+            }
         }
         Some(Action::History(of)) => {
-            let (journal, view) = known(journal, &of.thread).await?;
-            let moments = inspect::history(&*journal, &view.thread, of.limit, of.before).await?;
-            output.history(view.thread.as_str(), &moments)?;
+            let (journal, thread) = listed(journal, &of.thread).await?;
+            let moments = inspect::history(&*journal, &thread, of.limit, of.before).await?;
+            output.history(thread.as_str(), &moments)?;
         }
         Some(Action::Rewind(given)) => going::rewind(journal, given, output).await?,
         Some(Action::Update(given)) => going::update(journal, given, output).await?,
@@ -117,27 +126,30 @@ fn store_of(
     journal: Option<Arc<dyn Journal>>,
     thread: &ThreadId,
 ) -> Result<Arc<dyn Journal>, Failure> {
-    journal.ok_or_else(|| {
-        Failure::from(RunError::UnknownThread {
-            thread: thread.clone(),
-        })
-    })
+    journal.ok_or_else(|| Failure::unknown_thread(thread))
 }
 
+/// A thread that the store knows, whether it has a run or none.
+async fn listed(
+    journal: Option<Arc<dyn Journal>>,
+    given: &str,
+) -> Result<(Arc<dyn Journal>, ThreadId), Failure> {
+    let thread = name(given)?;
+    let journal = store_of(journal, &thread)?;
+    match find(&*journal, &thread).await? {
+        Some(_) => Ok((journal, thread)),
+        None => Err(Failure::unknown_thread(&thread)),
+    }
+}
+
+/// The last run of a thread.
 async fn known(
     journal: Option<Arc<dyn Journal>>,
     given: &str,
 ) -> Result<(Arc<dyn Journal>, ThreadView), Failure> {
     let thread = name(given)?;
-    let unknown = || {
-        Failure::from(RunError::UnknownThread {
-            thread: thread.clone(),
-        })
-    };
-    let journal = journal.ok_or_else(unknown)?;
-    let view = ThreadView::load(&*journal, &thread)
-        .await?
-        .ok_or_else(unknown)?;
+    let journal = store_of(journal, &thread)?;
+    let view = ThreadView::known(&*journal, &thread).await?;
     Ok((journal, view))
 }
 

@@ -131,11 +131,10 @@ async fn problems(
 
 /// How a thread stands, once all of it was read.
 async fn look(journal: &dyn Journal, thread: &ThreadId) -> Result<&'static str, JournalError> {
-    let Some(view) = ThreadView::load(journal, thread).await? else {
-        return Ok("empty");
-    };
+    let view = ThreadView::load(journal, thread).await?;
     inspect::history(journal, thread, usize::MAX, None).await?;
-    Ok(inspect::standing(journal, &view).await?.as_str())
+    let standing = inspect::standing(journal, thread, view.as_ref()).await?;
+    Ok(standing.as_str())
 }
 
 impl Tally {

@@ -3,6 +3,7 @@
 use rustagents_core::{
     ask::{Ask, Subject},
     budget::Spent,
+    ids::ThreadId,
 };
 use rustagents_lang::Severity;
 use rustagents_runtime::{
@@ -273,9 +274,6 @@ pub(super) fn thread(
     resume: &Resume,
 ) -> String {
     let told = outcome(report, resume, None);
-    let waiting = waiting
-        .iter()
-        .map(|item| json!({ "id": item.id, "at": item.at_ms, "input": item.body.input }));
     json!({
         "schema": "rag.thread/1",
         "thread": view.thread,
@@ -289,9 +287,40 @@ pub(super) fn thread(
         "usage": told.usage,
         "steps": told.steps,
         "error": report.error,
-        "queue": waiting.collect::<Vec<_>>(),
+        "queue": queue(waiting),
     })
     .to_string()
+}
+
+/// The same of a thread that has no run, as one on which nothing was done.
+pub(super) fn thread_without_run(
+    thread: &ThreadId,
+    standing: Standing,
+    waiting: &[QueuedInput],
+) -> String {
+    json!({
+        "schema": "rag.thread/1",
+        "thread": thread,
+        "status": standing.as_str(),
+        "run": null,
+        "attempts": 0,
+        "target": "",
+        "definition": null,
+        "output": null,
+        "interrupts": [],
+        "usage": Usage::of(&Spent::default()),
+        "steps": 0,
+        "error": null,
+        "queue": queue(waiting),
+    })
+    .to_string()
+}
+
+fn queue(waiting: &[QueuedInput]) -> Vec<Value> {
+    let waiting = waiting.iter();
+    let waiting =
+        waiting.map(|item| json!({ "id": item.id, "at": item.at_ms, "input": item.body.input }));
+    waiting.collect()
 }
 
 pub(super) fn history(thread: &str, moments: &[Moment]) -> String {

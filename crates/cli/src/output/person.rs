@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use rustagents_core::{
     ask::{Ask, Subject},
     budget::Spent,
+    ids::ThreadId,
 };
 use rustagents_runtime::{
     Report, Status, ThreadView,
@@ -179,7 +180,8 @@ pub(super) fn threads(threads: &[ThreadSummary]) -> String {
         } else {
             format!("  waits for {}", plural(row.pending, "answer"))
         };
-        format!("{name:width$}  {status:15}  {}{waits}", line(&row.target))
+        let row = format!("{name:width$}  {status:15}  {}{waits}", line(&row.target));
+        row.trim_end().to_owned()
     });
     rows.collect::<Vec<_>>().join("\n")
 }
@@ -219,9 +221,25 @@ pub(super) fn thread(
             .line(view.thread.as_str(), &[])
             .map(|line| format!("go on with:\n  {line}")),
         Standing::Running => None,
-        Standing::Told(_) | Standing::Damaged | Standing::Unavailable => Some(report(told, resume)),
+        Standing::Told(_) | Standing::Empty | Standing::Damaged | Standing::Unavailable => {
+            Some(report(told, resume))
+        }
     };
     lines.extend(rest.filter(|text| !text.is_empty()));
+    lines.join("\n")
+}
+
+/// How a thread stands that has no run.
+pub(super) fn thread_without_run(thread: &ThreadId, standing: Standing, start: &str) -> String {
+    let (name, status) = (line(thread.as_str()), standing.as_str());
+    let mut lines = vec![
+        format!("thread    {name}"),
+        format!("status    {status}"),
+        "run       none".to_owned(),
+    ];
+    if standing == Standing::Empty {
+        lines.extend(["start one with:".to_owned(), format!("  {start}")]);
+    }
     lines.join("\n")
 }
 
@@ -236,6 +254,9 @@ pub(super) fn waiting(items: &[QueuedInput]) -> String {
 
 /// A superstep a line.
 pub(super) fn history(moments: &[Moment]) -> String {
+    if moments.is_empty() {
+        return "no checkpoints".to_owned();
+    }
     let names = |nodes: &[rustagents_core::ids::NodeName]| {
         nodes
             .iter()

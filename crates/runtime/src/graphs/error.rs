@@ -10,7 +10,11 @@ use rustagents_core::{
 use rustagents_graph::{graph::OpenError, schedule::ScheduleError};
 
 use crate::{
-    answers::AnswerError, report::Status, runs::RunError, threads::ThreadsError, view::ThreadView,
+    answers::AnswerError,
+    report::Status,
+    runs::{RunError, code_of_nothing, nothing_there},
+    threads::ThreadsError,
+    view::ThreadView,
 };
 
 /// Why a call was refused, or a run stopped without an outcome.
@@ -43,11 +47,14 @@ pub enum GraphRunError {
     /// Giving the run up was refused.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// There is no such thread.
-    #[error("there is no thread `{thread}`")]
+    /// There is no such thread, or nothing was ever started on it: a run can be.
+    #[error("{}", nothing_there(thread, *is_empty))]
     UnknownThread {
         /// The thread.
         thread: ThreadId,
+        /// Whether the store knows the thread, which has no run: who was about to open
+        /// one did not come to it.
+        is_empty: bool,
     },
     /// The thread waits for answers; first they are given, or the run is given up.
     #[error("thread `{thread}` waits for an answer to {}", named(asks))]
@@ -151,7 +158,7 @@ impl Coded for GraphRunError {
             Self::Name(error) => error.code(),
             Self::Threads(error) => error.code(),
             Self::Run(error) => error.code(),
-            Self::UnknownThread { .. } => Code::UnknownThread,
+            Self::UnknownThread { is_empty, .. } => code_of_nothing(*is_empty),
             Self::Waits { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
             Self::Stands { .. } => Code::RunStands,
@@ -184,7 +191,8 @@ impl Coded for GraphRunError {
                     .into(),
             ),
             Self::WouldRepeat { .. } => Some("`rewind_and_repeat` goes back all the same".into()),
-            Self::Open(_) | Self::UnknownThread { .. } => None,
+            Self::UnknownThread { is_empty, .. } => is_empty.then(|| "start one with `run`".into()),
+            Self::Open(_) => None,
         }
     }
 

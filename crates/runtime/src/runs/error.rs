@@ -42,11 +42,14 @@ pub enum RunError {
     /// The thread's name is not valid.
     #[error(transparent)]
     Name(#[from] rustagents_core::ids::ThreadNameError),
-    /// There is no such thread.
-    #[error("there is no thread `{thread}`")]
+    /// There is no such thread, or nothing was ever started on it: a run can be.
+    #[error("{}", nothing_there(thread, *is_empty))]
     UnknownThread {
         /// The thread.
         thread: ThreadId,
+        /// Whether the store knows the thread, which has no run: who was about to open
+        /// one did not come to it.
+        is_empty: bool,
     },
     /// The thread waits for people; a new input is refused.
     #[error("thread `{}` waits for an answer", report.thread)]
@@ -121,7 +124,7 @@ impl Coded for RunError {
             Self::Open(_) => Code::Internal,
             Self::Answer(error) => error.code(),
             Self::Name(error) => error.code(),
-            Self::UnknownThread { .. } => Code::UnknownThread,
+            Self::UnknownThread { is_empty, .. } => code_of_nothing(*is_empty),
             Self::Suspended { .. } => Code::ThreadSuspended,
             Self::Unfinished { .. } => Code::RunUnfinished,
             Self::InDoubt { .. } | Self::ForcedDoubt { .. } => Code::CallInDoubt,
@@ -152,6 +155,10 @@ impl Coded for RunError {
                     .into(),
             ),
             Self::NoConversation => Some("declare `channel messages messages`".into()),
+            Self::UnknownThread { thread, is_empty } if *is_empty => Some(format!(
+                "start one with `rag run TARGET --thread {thread}`, or remove the thread with \
+                 `rag threads delete {thread}`"
+            )),
             _ => None,
         }
     }
@@ -163,6 +170,23 @@ impl Coded for RunError {
             Self::Threads(error) => error.class(),
             _ => Class::Caller,
         }
+    }
+}
+
+/// What is said where no run can be told of.
+pub(crate) fn nothing_there(thread: &ThreadId, is_empty: bool) -> String {
+    if is_empty {
+        format!("thread `{thread}` has no run: nothing was started on it")
+    } else {
+        format!("there is no thread `{thread}`")
+    }
+}
+
+pub(crate) fn code_of_nothing(is_empty: bool) -> Code {
+    if is_empty {
+        Code::NoRun
+    } else {
+        Code::UnknownThread
     }
 }
 

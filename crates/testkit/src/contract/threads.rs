@@ -21,6 +21,7 @@ const HEARD: Duration = Duration::from_secs(10);
 pub(super) async fn suite<J: Journal + 'static, F: Future<Output = J>>(
     fresh: &mut impl FnMut() -> F,
 ) {
+    a_thread_that_was_only_claimed_is_a_thread(fresh().await).await;
     parts_of_a_thread_are_read_alone(fresh().await).await;
     a_watcher_hears_of_writes(Arc::new(fresh().await)).await;
     a_taken_thread_fences_its_driver(fresh().await).await;
@@ -90,6 +91,38 @@ async fn has(journal: &dyn Journal, name: &str, bytes: &[u8]) -> bool {
     let content = journal.content(&thread(name), Digest::of(bytes)).await;
     let content = content.expect("readable");
     content.is_some_and(|stored| stored == bytes)
+}
+
+/// As a process leaves it that is killed behind its claim.
+async fn a_thread_that_was_only_claimed_is_a_thread(journal: impl Journal) {
+    for name in ["a", "b", "c"] {
+        drop(claim(&journal, name).await);
+    }
+    let page = ThreadQuery {
+        updated_since_ms: 1,
+        ..ThreadQuery::all().after(Some(thread("a"))).limit(1)
+    };
+    let rows = journal.threads(page).await.expect("readable");
+    let [row] = rows.as_slice() else {
+        panic!("a page has as many as it may: {rows:?}");
+    };
+    assert_eq!(
+        (row.thread.as_str(), row.epoch, row.last_seq),
+        ("b", 1, 0),
+        "it is listed"
+    );
+    assert!(row.updated_at_ms >= 1, "a claim counts as a write");
+    let owner = journal.owner(&thread("b")).await.expect("readable");
+    assert_eq!(owner, None, "nobody drives it");
+    let copied = journal.copy(&thread("b"), &thread("copy"), None).await;
+    copied.expect("it can be copied");
+    let held = claim(&journal, "b").await;
+    assert_eq!(held.epoch, 2);
+    let removed = journal.remove(&thread("b"), held.epoch).await;
+    removed.expect("it can be removed");
+    let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
+    let names: Vec<_> = rows.iter().map(|row| row.thread.as_str()).collect();
+    assert_eq!(names, ["a", "c", "copy"]);
 }
 
 async fn parts_of_a_thread_are_read_alone(journal: impl Journal) {
