@@ -351,6 +351,53 @@ fn a_file_that_is_no_export_is_refused_and_makes_no_store() {
     assert!(!desk.path().join(".rustagents").exists());
 }
 
+/// An export of one record, made by hand, whose body is a list of `depth` lists.
+fn made_by_hand(depth: usize) -> String {
+    let body = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let record = json!({ "seq": 1, "branch": "main", "namespace": "", "key": "note/1",
+                         "kind": "note.made", "version": 1, "run": "", "attempt": 1,
+                         "epoch": 1, "at": 1, "body": body });
+    let lines = [
+        json!({ "schema": "rag.export/1", "thread": "deep", "epoch": 1 }).to_string(),
+        json!({ "record": record }).to_string(),
+    ];
+    let mut digest = rustagents_core::digest::Rolling::default();
+    for line in &lines {
+        digest.push(line.as_bytes());
+    }
+    let end = json!({ "end": { "contents": 0, "messages": 0, "records": 1,
+                               "digest": digest.digest() } });
+    format!("{}\n{end}\n", lines.join("\n"))
+}
+
+#[test]
+fn an_import_that_is_nested_too_deep_is_refused_and_makes_no_thread() {
+    for store in ["sqlite:s.db", "file:threads"] {
+        let desk = Desk::new();
+        let rag = |arguments: &[&str]| desk.rag(&[arguments, &["--store", store]].concat());
+        desk.write("deep.jsonl", made_by_hand(97));
+        let refused = rag(&["threads", "import", "deep.jsonl", "--json"]);
+        mistake(&refused, "RAG0309");
+        let error = refused.json()["error"].clone();
+        assert_eq!(
+            error["message"],
+            "line 2: record 1 (note.made) is nested deeper than 96"
+        );
+        assert!(
+            error["hint"]
+                .as_str()
+                .unwrap()
+                .contains("nothing was written")
+        );
+        assert_eq!(rag(&["threads", "--json"]).json()["threads"], json!([]));
+        desk.write("deep.jsonl", made_by_hand(96));
+        let taken = rag(&["threads", "import", "deep.jsonl"]);
+        assert_eq!(taken.status, Some(0), "{taken:?}");
+        let back = rag(&["threads", "export", "deep"]);
+        assert!(back.stdout.contains(&"[".repeat(96)), "{back:?}");
+    }
+}
+
 #[test]
 fn a_damaged_thread_is_named_and_the_others_are_read() {
     let desk = Desk::new();

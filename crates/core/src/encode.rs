@@ -107,7 +107,13 @@ fn by_serde_json<R>(
 }
 
 /// How many lists and objects stand around one another in a JSON text.
-fn depth(text: &str) -> usize {
+///
+/// ```
+/// use rustagents_core::encode::depth;
+/// assert_eq!(depth(r#"{"a":[1,"[["]}"#), 2);
+/// ```
+#[must_use]
+pub fn depth(text: &str) -> usize {
     let (mut now, mut most) = (0_usize, 0);
     let (mut in_string, mut is_escaped) = (false, false);
     for byte in text.bytes() {

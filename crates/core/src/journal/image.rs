@@ -3,7 +3,12 @@
 use std::{ops::RangeInclusive, sync::Arc};
 
 use super::{Batch, Content, Epoch, JournalError, Record, Seq};
-use crate::{digest::Digest, ids::ThreadId, message::Message};
+use crate::{
+    digest::Digest,
+    encode::{self, MAX_READ_DEPTH},
+    ids::ThreadId,
+    message::Message,
+};
 
 /// A whole thread, as it moves from one store to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +46,12 @@ pub(super) const MAX_NUMBER: u64 = 1 << 53;
 
 impl ThreadImage {
     /// Checks what needs no look at the store: that its numbers are in bounds, that
-    /// its records stand in order, and that its contents have their digests.
+    /// its records stand in order and can be read, and that its contents have their
+    /// digests.
     ///
     /// # Errors
-    /// [`JournalError::Malformed`].
+    /// [`JournalError::Malformed`], and [`JournalError::TooDeep`] for a record that no
+    /// reader takes.
     pub fn check(&self) -> Result<(), JournalError> {
         let malformed = |rule| Err(JournalError::Malformed { rule });
         let mut last = 0;
@@ -55,6 +62,10 @@ impl ThreadImage {
             last = record.seq;
             if record.epoch > self.epoch || record.at_ms > MAX_NUMBER {
                 return malformed("a record's epoch is its thread's or an earlier one");
+            }
+            if encode::depth(&record.body) > usize::from(MAX_READ_DEPTH) {
+                let limit = MAX_READ_DEPTH;
+                return Err(JournalError::TooDeep { limit });
             }
         }
         let numbers = self.messages.iter().map(|message| message.id.number());

@@ -3,6 +3,7 @@ use std::{io::BufReader, sync::Arc};
 use rustagents_core::{
     code::Coded,
     digest::Digest,
+    encode::{MAX_DEPTH, MAX_READ_DEPTH},
     journal::{Content, Journal},
 };
 use rustagents_runtime::threads::{
@@ -183,6 +184,63 @@ async fn what_is_not_whole_is_refused_at_its_line() {
         !matches!(error.problem, ImportProblem::Count { .. }),
         "{error}"
     );
+}
+
+/// A list of lists, `depth` of them.
+fn nested(depth: u8) -> String {
+    let depth = usize::from(depth);
+    format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+}
+
+#[tokio::test]
+async fn a_record_that_is_nested_too_deep_is_refused_at_its_line() {
+    let bench = Bench::new();
+    bench.say("t", WORD, json!(1)).await;
+    let text = exported(&*bench.journal).await;
+    let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let opening = "\\\"target\\\":";
+    let at = lines
+        .iter()
+        .position(|line| line.contains(opening))
+        .unwrap();
+    let with = |body: String| {
+        let mut lines = lines.clone();
+        let mine = json!({ "record": { "seq": 1_000, "branch": "main", "namespace": "",
+            "key": "note/1", "kind": "note.made", "version": 1, "run": "", "attempt": 1,
+            "epoch": 1, "at": 1, "body": body } });
+        lines.insert(lines.len() - 1, mine.to_string());
+        resealed(lines)
+    };
+    let refused = |text: &str, line: usize| {
+        let error = imported(text).unwrap_err();
+        assert!(
+            matches!(
+                error.problem,
+                ImportProblem::TooDeep {
+                    limit: MAX_DEPTH,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert_eq!(
+            (error.code().as_str(), error.line),
+            ("RAG0309", line as u64),
+            "{error}"
+        );
+    };
+    let taken = MemoryJournal::new();
+    let image = imported(&with(nested(MAX_DEPTH))).unwrap();
+    taken.install(image).await.unwrap();
+    exported(&taken).await;
+    for depth in [MAX_DEPTH + 1, MAX_READ_DEPTH, MAX_READ_DEPTH + 1, 255] {
+        refused(&with(nested(depth)), lines.len());
+        // Where a field that nobody knows hides it, its body could be read.
+        let mut hidden = lines.clone();
+        let more = format!("\\\"more\\\":{},{opening}", nested(depth));
+        hidden[at] = hidden[at].replacen(opening, &more, 1);
+        refused(&resealed(hidden), at + 1);
+    }
 }
 
 #[test]

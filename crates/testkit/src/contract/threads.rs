@@ -5,6 +5,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use rustagents_core::{
     digest::Digest,
+    encode::MAX_READ_DEPTH,
     ids::{Branch, FactKey, MessageId, RunId},
     journal::{
         Author, Batch, Claim, Compaction, Content, Entry, Family, Journal, JournalError, Kind,
@@ -32,6 +33,7 @@ pub(super) async fn suite<J: Journal + 'static, F: Future<Output = J>>(
     a_thread_moves_whole(fresh().await, fresh().await).await;
     an_image_out_of_order_is_refused(fresh().await).await;
     an_image_out_of_bounds_is_refused(fresh().await).await;
+    an_image_that_no_reader_takes_is_refused(fresh().await).await;
     a_compaction_removes_what_nobody_mentions(fresh().await).await;
     a_refused_compaction_changes_nothing(fresh().await).await;
     a_removed_thread_is_gone(fresh().await).await;
@@ -474,6 +476,26 @@ async fn an_image_out_of_order_is_refused(journal: impl Journal) {
         let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
         assert_eq!(rows.len(), 1, "nothing is left of it");
     }
+}
+
+async fn an_image_that_no_reader_takes_is_refused(journal: impl Journal) {
+    drop(filled(&journal, "t").await);
+    let nested = |depth: u8| {
+        let depth = usize::from(depth);
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+    };
+    let mut deep = ThreadImage {
+        thread: thread("u"),
+        ..image(&journal, "t").await
+    };
+    deep.records.last_mut().expect("three").body = nested(MAX_READ_DEPTH + 1);
+    let error = journal.install(deep.clone()).await;
+    let error = error.expect_err("nobody can read it");
+    assert!(matches!(error, JournalError::TooDeep { .. }), "{error:?}");
+    let rows = journal.threads(ThreadQuery::all()).await.expect("readable");
+    assert_eq!(rows.len(), 1, "nothing is left of it");
+    deep.records.last_mut().expect("three").body = nested(MAX_READ_DEPTH);
+    journal.install(deep).await.expect("it can be read");
 }
 
 async fn an_image_out_of_bounds_is_refused(journal: impl Journal) {

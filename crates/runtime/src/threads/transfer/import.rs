@@ -9,8 +9,9 @@ use std::{
 use rustagents_core::{
     code::{Code, Coded},
     digest::{Digest, Rolling},
+    encode::{self, MAX_DEPTH},
     ids::ThreadId,
-    journal::ThreadImage,
+    journal::{Record, ThreadImage},
 };
 
 use super::{
@@ -71,6 +72,14 @@ pub enum ImportProblem {
         /// What was counted.
         what: &'static str,
     },
+    /// Its record is nested deeper than any that is written.
+    #[error("{place} is nested deeper than {limit}")]
+    TooDeep {
+        /// Which record it is.
+        place: String,
+        /// How many lists and objects there may be around one another.
+        limit: u8,
+    },
     /// What it holds is not whole.
     #[error("{what}")]
     Broken {
@@ -81,13 +90,19 @@ pub enum ImportProblem {
 
 impl Coded for ImportError {
     fn code(&self) -> Code {
-        Code::Import
+        match self.problem {
+            ImportProblem::TooDeep { .. } => Code::TooLarge,
+            _ => Code::Import,
+        }
     }
 
     fn hint(&self) -> Option<String> {
         Some(match self.problem {
             ImportProblem::Schema { .. } => {
                 "use the version of `rag` that wrote it, or a newer one".into()
+            }
+            ImportProblem::TooDeep { .. } => {
+                "nest its values less deep, 64 at most; nothing was written".into()
             }
             _ => "export the thread again; nothing was written".into(),
         })
@@ -218,6 +233,7 @@ impl Reader<'_> {
             }
             Line::Record(record) => {
                 let record = record.record();
+                self.check_depth(&record)?;
                 examiner.record(&record);
                 image.records.push(record);
             }
@@ -227,6 +243,17 @@ impl Reader<'_> {
             Some(problem) => Err(self.broken(&problem)),
             None => Ok(()),
         }
+    }
+
+    /// A record that is deeper than one may be written is refused, also where readers
+    /// would take it: who goes on from it could come to write nothing.
+    fn check_depth(&self, record: &Record) -> Result<(), ImportError> {
+        if encode::depth(&record.body) <= usize::from(MAX_DEPTH) {
+            return Ok(());
+        }
+        let place = format!("record {} ({})", record.seq, record.kind);
+        let limit = MAX_DEPTH;
+        Err(self.wrong(ImportProblem::TooDeep { place, limit }))
     }
 
     fn check_end(&self, image: &ThreadImage, end: End, digest: Digest) -> Result<(), ImportError> {
