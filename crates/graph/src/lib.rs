@@ -48,7 +48,7 @@ pub use graph::{Frame, Frameless, Graph, GraphEnd, Outcome, Position};
 pub use inside::{ChildState, Children, KeptState};
 pub use map_reduce::{ItemEnd, MapReduce};
 pub use migration::{Channels, Migration, MigrationError};
-pub use node::{Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
+pub use node::{MAX_FAILURE_BYTES, Node, NodeError, NodeFailure, NodeOutput, TaskContext, node_fn};
 pub use policy::{NodeSpec, RetryPolicy, Timeout};
 pub use question::{AskOptions, Asked};
 pub use record::Goto;

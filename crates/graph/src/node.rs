@@ -298,7 +298,30 @@ impl NodeError {
     }
 }
 
+/// The most bytes of a failure's message that are recorded and told; a longer one ends
+/// with how many it had.
+pub const MAX_FAILURE_BYTES: usize = 64 << 10;
+
+/// What is recorded of a message.
+pub(crate) fn bounded(message: String) -> String {
+    if message.len() <= MAX_FAILURE_BYTES {
+        return message;
+    }
+    let end = message.floor_char_boundary(MAX_FAILURE_BYTES);
+    let begins = message.get(..end).unwrap_or_default();
+    format!("{begins}… ({} bytes in all)", message.len())
+}
+
 impl NodeFailure {
+    /// What is recorded of it.
+    fn bounded(self) -> Self {
+        Self {
+            message: bounded(self.message),
+            hint: self.hint.map(bounded),
+            ..self
+        }
+    }
+
     /// The failure that an error with a code is.
     pub(crate) fn coded(error: &impl Coded) -> Self {
         Self {
@@ -311,6 +334,17 @@ impl NodeFailure {
 }
 
 impl NodeError {
+    /// What is recorded of it.
+    pub(crate) fn bounded(self) -> Self {
+        match self {
+            Self::Failed(failure) => Self::Failed(failure.bounded()),
+            Self::Interrupted { reason } => Self::Interrupted {
+                reason: bounded(reason),
+            },
+            halt @ Self::Halt(_) => halt,
+        }
+    }
+
     /// The failure that an error with a code is.
     fn coded(error: &impl Coded) -> Self {
         Self::Failed(NodeFailure::coded(error))

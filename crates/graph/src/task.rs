@@ -236,7 +236,7 @@ impl TaskContext {
 fn end_of<S: GraphState>(ended: thread::Result<Ended<S>>) -> TaskEnd<S> {
     match ended {
         Ok(Ok(output)) => TaskEnd::Done(output),
-        Ok(Err(error)) => TaskEnd::Failed(error),
+        Ok(Err(error)) => TaskEnd::Failed(error.bounded()),
         Err(_) => TaskEnd::Failed(NodeError::failed("the node panicked")),
     }
 }

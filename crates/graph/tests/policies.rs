@@ -725,3 +725,55 @@ async fn driven_time_is_looked_at_between_supersteps() {
     assert_eq!(exceeded.resource, Resource::DrivenTime);
     assert_eq!(end.steps, 3, "the last boundary before it stands");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_long_message_of_a_failure_is_cut_wherever_it_is_recorded() {
+    use rustagents_graph::{MAX_FAILURE_BYTES, StepContext};
+    // Characters of three bytes, so that the limit lies within one.
+    let long = "\u{20ac}".repeat(3 << 20);
+    let begins = &long[..MAX_FAILURE_BYTES / 3 * 3];
+    let cut = format!("{begins}\u{2026} ({} bytes in all)", long.len());
+    for (once, tries, handled) in [(false, 1, false), (false, 2, true), (true, 1, false)] {
+        let (bench, said) = (Bench::new(), long.clone());
+        let spec = NodeSpec::new().retry(RetryPolicy::new().tries(tries).when(|_| true));
+        let spec = if handled {
+            spec.on_error("rescue")
+        } else {
+            spec
+        };
+        let work = move |_, context: TaskContext| {
+            let said = said.clone();
+            async move {
+                if once {
+                    let lost = |_: StepContext| async { Err::<u32, _>(said) };
+                    context.step_once("pay", lost).await?;
+                    return Ok(NodeOutput::new());
+                }
+                Err(NodeError::failed(said))
+            }
+        };
+        let rescue = |_, context: TaskContext| async move {
+            let sent: serde_json::Value = context.argument()?;
+            Ok(NodeOutput::new().write("sent", Update::Value(sent)))
+        };
+        let graph = GraphBuilder::new("g")
+            .channel("sent", Reducer::Overwrite)
+            .function("work", work)
+            .function("rescue", rescue)
+            .spec("work", spec)
+            .start(["work"])
+            .finish("work")
+            .finish("rescue")
+            .compile()
+            .unwrap();
+        let end = bench.attempt(&graph).await.unwrap();
+        match &end.outcome {
+            Outcome::Suspended(asks) => assert!(once && asks[0].prompt.contains(&cut)),
+            Outcome::Completed => {
+                assert_eq!(end.state.value("sent").unwrap()["message"], cut.as_str());
+                assert_eq!(bench.count(kind::FAILED_TRY).await, 1);
+            }
+            _ => assert_eq!(failure(&end), format!("work RAG0804: {cut}")),
+        }
+    }
+}

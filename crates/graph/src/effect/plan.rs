@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Step, StepError, record::StepResult};
-use crate::node::{NodeError, TaskContext};
+use crate::node::{NodeError, TaskContext, bounded};
 
 /// The most starts of one step, and times that a person is asked about one.
 const MAX_STARTS: u32 = 1_000;
@@ -119,7 +119,7 @@ impl TaskContext {
             return Ok(());
         }
         if let Settled::Open(ask) = self.settled::<Value>(step, number)? {
-            let label = step.id.label();
+            let (label, error) = (step.id.label(), bounded(error.to_string()));
             let prompt = format!("step `{label}` may have taken effect ({error}): did it happen?");
             self.add_doubt(Ask { prompt, ..ask });
         }
