@@ -8,14 +8,14 @@ use rustagents_core::{
     ask::{Answer, Ask},
     budget::{Budget, Limits, Spent},
     ids::{AskId, Branch, FactKey, MessageId, ThreadId},
-    journal::{Journal, JournalError, Owner, kind},
+    journal::{Entry, Journal, JournalError, Owner, Place, kind},
     log::ThreadLog,
     message::{Message, Usage},
     recorder::Durability,
     scope::{Halt, RunShared, Scope, Write},
 };
 use rustagents_store::MemoryJournal;
-use rustagents_testkit::{drive, events::EventLog};
+use rustagents_testkit::{batch, drive, events::EventLog};
 
 /// A journal, and the knobs of the next attempt.
 #[derive(Clone)]
@@ -102,6 +102,19 @@ impl Bench {
     /// What a person says, from outside.
     pub(crate) async fn answer(&self, ask: &AskId, answer: Answer) -> Result<(), JournalError> {
         drive::answer(&*self.journal, Self::thread(), ask, &answer).await
+    }
+
+    /// An answer to something that was not asked.
+    pub(crate) async fn stray_answer(&self, ask: &AskId, answer: &Answer) {
+        let thread = Self::thread();
+        let claim = self.journal.claim(&thread, Owner::default()).await.unwrap();
+        let place = Place::Fact(Ask::answer_key(ask));
+        let entry = Entry {
+            kind: kind::ANSWER,
+            ..batch::entry(place, &serde_json::to_string(answer).unwrap())
+        };
+        let stray = batch::batch(&thread, claim.epoch, vec![entry]);
+        self.journal.append(stray).await.unwrap();
     }
 
     pub(crate) async fn log(&self) -> ThreadLog {

@@ -8,6 +8,7 @@
 //!
 //! A backend passes the contract suite of `rustagents-testkit`.
 
+mod answer;
 mod image;
 mod late;
 pub mod mention;
@@ -21,7 +22,7 @@ use crate::{
     BoxFuture,
     code::{Class, Code, Coded},
     digest::Digest,
-    ids::{Branch, FactKey, Namespace, RunId, ThreadId},
+    ids::{AskId, Branch, FactKey, Namespace, RunId, ThreadId},
     message::Message,
     tool::EffectClass,
 };
@@ -231,7 +232,8 @@ pub enum Author {
         /// The key of the intent that it recorded under that claim.
         intent: FactKey,
     },
-    /// Somebody else: facts only, such as a person's answer.
+    /// Somebody else: facts only, such as a person's answer. An answer is to a question
+    /// of its own run.
     Outside,
 }
 
@@ -615,6 +617,15 @@ pub enum JournalError {
         /// The thread.
         thread: ThreadId,
     },
+    /// The run of an answer has no such question in this thread: it is another thread
+    /// by now, say.
+    #[error("thread `{thread}` has no question `{ask}` of the run that was answered")]
+    QuestionGone {
+        /// The thread.
+        thread: ThreadId,
+        /// The question.
+        ask: AskId,
+    },
     /// There is a thread of that name already.
     #[error("there is a thread `{thread}` already")]
     ThreadExists {
@@ -716,6 +727,7 @@ impl Coded for JournalError {
             Self::HeadMoved { .. } => Code::HeadMoved,
             Self::AlreadyRecorded { .. } => Code::AlreadyRecorded,
             Self::UnknownThread { .. } => Code::UnknownThread,
+            Self::QuestionGone { .. } => Code::UnknownAsk,
             Self::ThreadExists { .. } => Code::ThreadExists,
             Self::ContentGone { .. } => Code::ContentGone,
             Self::Behind { error, .. } => error.code(),
@@ -733,6 +745,10 @@ impl Coded for JournalError {
             Self::Busy { .. } => Some("try again when it is done".into()),
             Self::Fenced { .. } => Some(
                 "nothing more of this run was recorded here; its present driver goes on with it"
+                    .into(),
+            ),
+            Self::QuestionGone { .. } => Some(
+                "nothing was recorded; resume the thread without answers, and see what is asked"
                     .into(),
             ),
             Self::ThreadExists { .. } => Some("choose another name, or delete that one".into()),

@@ -114,7 +114,10 @@ pub(crate) fn encoded(message: &Message) -> Result<Vec<u8>, JournalError> {
 
 fn check_author(target: &mut Target<'_, '_>, batch: &Batch) -> Result<(), JournalError> {
     match &batch.author {
-        Author::Outside => Ok(()),
+        Author::Outside => batch.answers().try_for_each(|(answer, question)| {
+            let found = fact(target, answer, &question)?;
+            batch.check_answer(answer, found.as_ref())
+        }),
         Author::Driver(own) => check_epoch(&batch.thread, *own, target.row()),
         Author::Late { intent, .. } => {
             let found = late_intent(target, batch, intent)?;
@@ -132,7 +135,16 @@ fn late_intent(
     let Some(entry) = batch.entries.first() else {
         return Ok(None);
     };
-    let found = target.fact(&entry.chain.branch, intent);
+    fact(target, entry, intent)
+}
+
+/// The fact under `key` in the branch of `entry`.
+fn fact(
+    target: &mut Target<'_, '_>,
+    entry: &Entry,
+    key: &FactKey,
+) -> Result<Option<Record>, JournalError> {
+    let found = target.fact(&entry.chain.branch, key);
     let found = found.map_err(|e| target.failed(&e))?;
     found
         .map(|seq| reader::record(target.path, target.connection, target.row().id, seq))

@@ -37,6 +37,7 @@ pub async fn journal<J: Journal + 'static, F: Future<Output = J>>(mut fresh: imp
     an_old_epoch_is_fenced(fresh().await).await;
     a_claimed_thread_is_busy(fresh().await).await;
     outsiders_write_facts_only(fresh().await).await;
+    an_outsider_answers_questions_of_its_own_run(fresh().await).await;
     an_unknown_thread_reads_empty(fresh().await).await;
     messages_and_contents_are_written_once(fresh().await).await;
     large_and_odd_bodies_come_back(fresh().await).await;
@@ -353,6 +354,59 @@ async fn outsiders_write_facts_only(journal: impl Journal) {
         .await
         .expect_err("only drivers commit");
     assert_eq!(count(&journal, "t").await, 1);
+}
+
+/// The thread may be another one by now, whose questions have the same names.
+async fn an_outsider_answers_questions_of_its_own_run(journal: impl Journal) {
+    let held = claim(&journal, "t").await;
+    let asked = |key: &str, run: &str| Entry {
+        kind: kind::ASK,
+        run: RunId::from(run),
+        ..fact(key, "{}")
+    };
+    let asks = vec![asked("ask/c-1", "new"), asked("ask/c-2", "old")];
+    let written = journal.append(batch("t", &held, vec![], asks)).await;
+    written.expect("a driver asks");
+    let answer = |ask: &str, run: &str| Entry {
+        kind: kind::ANSWER,
+        run: RunId::from(run),
+        ..fact(&format!("answer/{ask}"), "{}")
+    };
+    let outside = |entries| {
+        let batch = batch("t", &held, vec![], entries);
+        journal.append(Batch {
+            author: Author::Outside,
+            ..batch
+        })
+    };
+    let elsewhere = Entry {
+        chain: Chain {
+            branch: Branch::from("other"),
+            ..chain("")
+        },
+        ..answer("c-1", "new")
+    };
+    for entries in [
+        vec![answer("c-1", "old")],
+        vec![answer("c-3", "new")],
+        vec![answer("c-2", "old"), answer("c-1", "old")],
+        vec![elsewhere],
+    ] {
+        let error = outside(entries).await.expect_err("it is another's");
+        assert!(
+            matches!(error, JournalError::QuestionGone { .. }),
+            "{error:?}"
+        );
+        assert_eq!(count(&journal, "t").await, 2, "nothing is written");
+    }
+    let both = vec![answer("c-1", "new"), answer("c-2", "old")];
+    outside(both).await.expect("a person may answer");
+    let error = outside(vec![answer("c-1", "new")]).await;
+    let error = error.expect_err("the first one counts");
+    assert!(
+        matches!(error, JournalError::AlreadyRecorded { .. }),
+        "{error:?}"
+    );
 }
 
 async fn an_unknown_thread_reads_empty(journal: impl Journal) {

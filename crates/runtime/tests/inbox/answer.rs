@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rustagents_core::{
     code::Coded,
-    journal::{Owner, kind},
+    journal::{Author, JournalError, Owner, kind},
 };
-use rustagents_runtime::{Answered, Decision, Status, threads::check};
+use rustagents_runtime::{Answered, Decision, RunError, Status, threads::check};
+use rustagents_testkit::hooked::HookedJournal;
 
 use super::{started, until};
 use crate::bench::{Bench, approve};
@@ -88,4 +89,43 @@ async fn an_answer_that_no_driver_looks_for_is_left_to_a_resume() {
     let report = bench.resume(UNEVEN, vec![]).await.unwrap();
     assert_eq!(report.status, Status::Completed);
     assert_eq!(bench.world.changes().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_not_for_a_thread_that_was_made_again_under_the_name() {
+    let bench = Bench::new();
+    let waiting = bench.start(UNEVEN).await.unwrap();
+    assert_eq!(waiting.asks[0].id.as_str(), "c-1");
+    let thread = Bench::thread();
+    let inner = Arc::clone(&bench.journal);
+    let again = Arc::new(Bench::on(Arc::clone(&inner)));
+    let hooked = HookedJournal::new(inner).before_append(move |batch| {
+        let is_answer = batch.author == Author::Outside;
+        let again = Arc::clone(&again);
+        Box::pin(async move {
+            if is_answer {
+                let (runtime, program) = (again.live(), again.program(UNEVEN));
+                runtime.delete(&Bench::thread(), true).await.unwrap();
+                let start = runtime.start(&program, again.request(), again.watch());
+                let waiting = start.await.unwrap();
+                assert_eq!(waiting.asks[0].id.as_str(), "c-1", "the name comes back");
+            }
+            Ok(())
+        })
+    });
+    let outside = Bench::on(Arc::new(hooked));
+    let refused = outside.live().answer(&thread, &[approve("c-1")]).await;
+    let refused = refused.unwrap_err();
+    assert!(
+        matches!(
+            &refused,
+            RunError::Journal(JournalError::QuestionGone { ask, .. }) if ask.as_str() == "c-1"
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(refused.code().as_str(), "RAG0402");
+    assert_eq!(bench.count(kind::ANSWER).await, 0);
+    let view = bench.view().await;
+    assert_ne!(view.run, waiting.run);
+    assert_eq!(view.pending().count(), 1, "it still asks");
 }

@@ -6,7 +6,7 @@ use rustagents_core::{
     ask::{Answer, Ask},
     code::Coded,
     ids::{Branch, CallId, FactKey},
-    journal::{Author, Batch, Chain, Entry, Journal, Place, Record, kind},
+    journal::{Author, Batch, Chain, Entry, Journal, Owner, Place, Record, kind},
     message::MessageBody,
     tool::EffectClass,
 };
@@ -370,7 +370,9 @@ async fn an_answer_to_a_question_of_the_source_counts_for_nothing_in_the_fork() 
     bench.forked("t", "u").await;
     let asked = bench.decide("u", MIXED, vec![]).await.unwrap();
     let hash = asked.asks[0].call().unwrap().hash;
-    // As if somebody had written it past every check.
+    // As if it had been written past every check.
+    let fork = name("u");
+    let claim = bench.journal.claim(&fork, Owner::default()).await.unwrap();
     let entry = Entry {
         chain: batch::root(),
         kind: kind::ANSWER,
@@ -379,11 +381,9 @@ async fn an_answer_to_a_question_of_the_source_counts_for_nothing_in_the_fork() 
             &serde_json::to_string(&Answer::Approve { hash }).unwrap(),
         )
     };
-    let stray = Batch {
-        author: Author::Outside,
-        ..batch::batch(&name("u"), 0, vec![entry])
-    };
+    let stray = batch::batch(&fork, claim.epoch, vec![entry]);
     bench.journal.append(stray).await.unwrap();
+    drop(claim);
     let still = bench.decide("u", MIXED, vec![]).await.unwrap();
     assert_eq!(ids(&still), ["c-3", "c-4"]);
     assert_eq!(bench.world.changes().len(), 0);

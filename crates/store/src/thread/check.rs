@@ -15,7 +15,8 @@ impl Thread {
     ///
     /// # Errors
     /// What forbids it: [`JournalError::Fenced`], [`JournalError::HeadMoved`],
-    /// [`JournalError::AlreadyRecorded`] or [`JournalError::Malformed`].
+    /// [`JournalError::QuestionGone`], [`JournalError::AlreadyRecorded`] or
+    /// [`JournalError::Malformed`].
     pub fn check(&self, batch: &Batch) -> Result<(), JournalError> {
         self.check_author(batch)?;
         for (chain, expected) in &batch.heads {
@@ -68,7 +69,10 @@ impl Thread {
 
     fn check_author(&self, batch: &Batch) -> Result<(), JournalError> {
         match &batch.author {
-            Author::Outside => Ok(()),
+            Author::Outside => batch.answers().try_for_each(|(answer, question)| {
+                let found = self.fact(&answer.chain.branch, &question);
+                batch.check_answer(answer, found)
+            }),
             Author::Driver(own) => self.check_epoch(&batch.thread, *own),
             Author::Late { intent, .. } => {
                 let branch = batch.entries.first().map(|entry| &entry.chain.branch);
