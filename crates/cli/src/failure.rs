@@ -230,6 +230,7 @@ impl From<RunError> for Failure {
                 exit: BUSY,
                 ..failure
             },
+            RunError::NotRecorded(_) => Self { exit: 1, ..failure },
             RunError::Halt(Halt::Journal(_)) => Self { exit: 1, ..failure }
                 .hint("what was recorded before is safe; resume the thread"),
             _ => failure,

@@ -207,3 +207,22 @@ fn sigterm_does_not_wait_for_the_limit_of_a_call_that_is_made_again() {
         "{said:?}"
     );
 }
+
+#[test]
+fn a_store_that_is_removed_under_a_run_is_told_and_not_made_again() {
+    for (store, place) in [
+        ("sqlite:kept/journal.db", "kept/journal.db"),
+        ("file:kept/threads", "kept/threads"),
+    ] {
+        let desk = slow_desk("1s");
+        let driver = inside_the_tool_on(&desk, &["--store", store]);
+        std::fs::remove_dir_all(desk.path().join("kept")).unwrap();
+        let said = Said::of(driver.wait_with_output().unwrap());
+        assert_eq!(said.status, Some(1), "{said:?}");
+        let error = said.json()["error"].clone();
+        assert_eq!(error["code"], "RAG0301", "{said:?}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("removed or moved while"), "{message}");
+        assert!(!desk.path().join(place).exists());
+    }
+}

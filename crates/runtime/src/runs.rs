@@ -259,7 +259,7 @@ impl Runtime {
             Some(thread) => thread.clone(),
             None => self.fresh_thread()?,
         };
-        let leaves_nothing = start.thread.is_none() && watch.durability == Durability::None;
+        let is_named = start.thread.is_some();
         check_input(program, &start)?;
         self.wait_until_free(&thread).await?;
         refuse_unfinished(&thread, ThreadView::load(&*self.journal, &thread).await?)?;
@@ -286,7 +286,9 @@ impl Runtime {
         });
         let driven = self.drive_new(program, &scope, start, taking, since);
         let driven = keeping.through(Box::pin(driven)).await;
-        if leaves_nothing {
+        let is_recorded = watch.durability != Durability::None
+            && !matches!(driven, Err(RunError::NotRecorded(_)));
+        if !is_named && !is_recorded {
             // Nobody else knows its name. Where it cannot be removed, it is empty.
             let _ = self.journal.remove(&thread, claim.epoch).await;
         }
@@ -304,14 +306,16 @@ impl Runtime {
         taking: Taking<'_>,
         since: Seq,
     ) -> Result<Driven, RunError> {
-        let at = self.open(program, scope, start, taking).await?;
+        let at = self.open(program, scope, start, taking).await;
+        let at = at.map_err(RunError::of_opening)?;
         started(scope);
         scope.emit(|| Event::CheckpointSaved {
             namespace: Namespace::root(),
             checkpoint: at.checkpoint,
             is_durable: !scope.is_behind(),
         });
-        self.drive(program, scope, at, since).await
+        let driven = self.drive(program, scope, at, since).await;
+        driven.map_err(RunError::of_first_attempt)
     }
 
     async fn open(

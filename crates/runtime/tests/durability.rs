@@ -13,7 +13,7 @@ use rustagents_core::{
     budget::Limits,
     code::{Code, Coded},
     event::{Event, Events},
-    journal::{Batch, Journal, JournalError, Kind, Select, kind},
+    journal::{Batch, Journal, JournalError, Kind, Select, ThreadQuery, kind},
     recorder::Durability,
     tool::EffectClass,
 };
@@ -21,7 +21,7 @@ use rustagents_graph::{
     END, GraphBuilder, GraphState, NodeOutput, Outcome, Reducer, Update, Writes,
 };
 use rustagents_lang::compile;
-use rustagents_runtime::{GraphRunner, Program, RunError, Status, Watch};
+use rustagents_runtime::{GraphRunner, Program, RunError, Start, Status, Watch};
 use rustagents_store::{
     MemoryJournal,
     fault::{FaultJournal, FaultPoint, Side},
@@ -281,6 +281,52 @@ async fn a_write_that_fails_behind_the_run_fails_it_and_says_what_is_durable() {
     );
     let report = again.resume(&row(), vec![]).await.unwrap();
     assert_eq!((report.status, report.steps), (Status::Completed, 8));
+}
+
+#[tokio::test]
+async fn a_run_of_which_nothing_could_be_recorded_says_so_and_is_started_again() {
+    for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
+        let full = |_: &Batch| {
+            let failure = Err(JournalError::Unavailable {
+                store: "s".into(),
+                reason: "the disk is full".into(),
+            });
+            Box::pin(std::future::ready(failure)) as rustagents_core::BoxFuture<'static, _>
+        };
+        let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+        let bench = Bench {
+            durability,
+            ..Bench::on(Arc::new(
+                HookedJournal::new(inner.clone()).before_append(full),
+            ))
+        };
+        let error = bench.start(&row()).await.unwrap_err();
+        assert!(matches!(error, RunError::NotRecorded(_)), "{error:?}");
+        assert_eq!(error.code(), Code::StoreUnavailable);
+        let text = error.to_string();
+        assert!(
+            text.starts_with("nothing of the run is recorded: "),
+            "{text}"
+        );
+        assert!(text.contains("the disk is full"), "{text}");
+        let hint = error.hint().unwrap();
+        assert!(hint.starts_with("start it again"), "{hint}");
+
+        let nameless = Start {
+            thread: None,
+            ..bench.request()
+        };
+        let program = bench.program(&row());
+        let runtime = bench.runtime();
+        let error = runtime.start(&program, nameless, bench.watch()).await;
+        assert!(matches!(error, Err(RunError::NotRecorded(_))), "{error:?}");
+        let again = Bench::on(inner);
+        let known = again.journal.threads(ThreadQuery::all()).await.unwrap();
+        let known: Vec<_> = known.iter().map(|row| row.thread.as_str()).collect();
+        assert_eq!(known, ["t"], "a name that nobody gave is not left");
+        let report = again.start(&row()).await.unwrap();
+        assert_eq!((report.status, report.steps), (Status::Completed, 8));
+    }
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use rustagents_store::{
 
 use crate::{
     contents,
-    disk::unavailable,
+    disk::refused,
     line::{self, Line},
     store::{Place, Store, removed},
     write::{Whole, Writing},
@@ -86,7 +86,7 @@ impl Store {
     pub(crate) fn owner(&self, thread: &ThreadId) -> Result<Option<Owner>, JournalError> {
         let (generation, last) = self.driver(thread)?;
         let path = self.claim_file(thread, generation);
-        let holder = locks::holder(&path).map_err(|e| unavailable(&path, &e))?;
+        let holder = locks::holder(&path).map_err(|e| refused(&path, &e))?;
         Ok(match holder {
             Holder::Nobody => None,
             Holder::Somebody(owner) => Some(owner.unwrap_or(last)),
@@ -133,7 +133,7 @@ impl Store {
         owner: &Owner,
     ) -> Result<Taken, JournalError> {
         let path = self.claim_file(thread, generation);
-        locks::try_take(&path, owner).map_err(|e| unavailable(&path, &e))
+        locks::try_take(&path, owner).map_err(|e| refused(&path, &e))
     }
 
     fn claims(&self) -> PathBuf {

@@ -16,7 +16,7 @@ use rustagents_core::{
 };
 
 use crate::{
-    disk::{corrupt, present, unavailable},
+    disk::{corrupt, present, refused},
     line::Head,
     lock, log,
     store::Store,
@@ -180,7 +180,7 @@ pub(crate) fn names(folder: &Path) -> Result<Vec<String>, JournalError> {
     };
     let mut names = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(|e| unavailable(folder, &e))?;
+        let entry = entry.map_err(|e| refused(folder, &e))?;
         names.extend(entry.file_name().into_string());
     }
     Ok(names)

@@ -7,6 +7,7 @@ use std::{
 };
 
 use rustagents_core::journal::JournalError;
+use rustagents_store::told::told;
 
 /// The journal's error for a file that does not work.
 pub(crate) fn unavailable(path: &Path, reason: &dyn std::fmt::Display) -> JournalError {
@@ -14,6 +15,11 @@ pub(crate) fn unavailable(path: &Path, reason: &dyn std::fmt::Display) -> Journa
         store: path.display().to_string(),
         reason: reason.to_string(),
     }
+}
+
+/// The journal's error for what the system says of a file.
+pub(crate) fn refused(path: &Path, error: &io::Error) -> JournalError {
+    unavailable(path, &told(error))
 }
 
 /// The journal's error for a file that cannot be read.
@@ -29,7 +35,7 @@ pub(crate) fn present<T>(path: &Path, opened: io::Result<T>) -> Result<Option<T>
     match opened {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unavailable(path, &error)),
+        Err(error) => Err(refused(path, &error)),
     }
 }
 
@@ -113,7 +119,7 @@ impl Disk {
             made => made,
         };
         self.step(Step::Change, made)
-            .map_err(|e| unavailable(path, &e))?;
+            .map_err(|e| refused(path, &e))?;
         self.sync_folder(above)
     }
 
@@ -150,7 +156,7 @@ impl Disk {
     ) -> Result<(), JournalError> {
         let written = self.fill(draft, fill).and_then(|()| {
             self.step(Step::Rename(draft, path), || fs::rename(draft, path))
-                .map_err(|e| unavailable(path, &e))
+                .map_err(|e| refused(path, &e))
         });
         if written.is_err() {
             // The disk may be full: nothing useless is left on it, if that works.
@@ -169,13 +175,13 @@ impl Disk {
         let mut draft = Draft {
             disk: self,
             path,
-            file: BufWriter::new(opened.map_err(|e| unavailable(path, &e))?),
+            file: BufWriter::new(opened.map_err(|e| refused(path, &e))?),
         };
         fill(&mut draft)?;
         let whole = draft.file.into_inner();
-        let whole = whole.map_err(|error| unavailable(path, error.error()))?;
+        let whole = whole.map_err(|error| refused(path, error.error()))?;
         self.step(Step::Sync(path), || whole.sync_all())
-            .map_err(|e| unavailable(path, &e))
+            .map_err(|e| refused(path, &e))
     }
 
     /// Removes a file, if it is there. The folder is not synced.
@@ -199,7 +205,7 @@ impl Disk {
             Ok(())
         };
         self.step(Step::SyncFolder(path), synced)
-            .map_err(|e| unavailable(path, &e))
+            .map_err(|e| refused(path, &e))
     }
 }
 
@@ -214,7 +220,7 @@ pub(crate) struct Draft<'a> {
 impl Draft<'_> {
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
         let written = self.disk.write(&mut self.file, bytes);
-        written.map_err(|e| unavailable(self.path, &e))
+        written.map_err(|e| refused(self.path, &e))
     }
 }
 

@@ -11,7 +11,7 @@ use rustagents_store::locks::Patience;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    disk::{Disk, present, unavailable},
+    disk::{Disk, present, refused, unavailable},
     lock,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 pub(crate) const FORMAT: u32 = 1;
 
 /// The file that marks a folder as ours.
-const MARK: &str = "format";
+pub(crate) const MARK: &str = "format";
 
 /// What making a folder leaves there before the mark.
 const LOCK: &str = "format.lock";
@@ -68,7 +68,7 @@ pub(crate) fn inspect(root: &Path) -> Result<Folder, JournalError> {
     let mut bytes = Vec::new();
     let read = file.take(MAX_MARK_BYTES).read_to_end(&mut bytes);
     match read {
-        Err(error) if error.kind() != ErrorKind::IsADirectory => Err(unavailable(&path, &error)),
+        Err(error) if error.kind() != ErrorKind::IsADirectory => Err(refused(&path, &error)),
         _ => check(root, &bytes),
     }
 }
@@ -88,8 +88,8 @@ fn check(root: &Path, mark: &[u8]) -> Result<Folder, JournalError> {
 }
 
 fn holds_others(root: &Path) -> Result<bool, JournalError> {
-    for entry in fs::read_dir(root).map_err(|e| unavailable(root, &e))? {
-        let name = entry.map_err(|e| unavailable(root, &e))?.file_name();
+    for entry in fs::read_dir(root).map_err(|e| refused(root, &e))? {
+        let name = entry.map_err(|e| refused(root, &e))?.file_name();
         let beside = BESIDE.iter().any(|known| name == *known);
         if name != LOCK && name != DRAFT && !beside {
             return Ok(true);

@@ -21,7 +21,7 @@ use rustagents_core::{
 };
 use tokio::sync::Mutex;
 
-pub(crate) use self::log::{store_error, unavailable};
+pub(crate) use self::log::{refused, store_error, unavailable};
 use self::replica::Replica;
 use crate::disk::Disk;
 

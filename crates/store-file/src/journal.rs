@@ -82,9 +82,13 @@ impl FileJournal {
     }
 
     fn on(root: PathBuf, disk: Disk) -> Result<Self, JournalError> {
-        format::inspect(&root)?;
+        let folder = format::inspect(&root)?;
+        let store = Store::new(root, disk);
+        if folder == Folder::Ours {
+            store.mark.remember()?;
+        }
         Ok(Self {
-            store: Arc::new(Store::new(root, disk)),
+            store: Arc::new(store),
             workers: Arc::new(Semaphore::new(WORKERS)),
         })
     }
@@ -128,8 +132,12 @@ impl FileJournal {
         let permit = permit.map_err(|error| failed(&error))?;
         let store = Arc::clone(&self.store);
         let done = task::spawn_blocking(move || {
-            let done = work(&store);
+            let done = store.mark.check().and_then(|()| work(&store));
             drop(permit);
+            if let Err(JournalError::UnknownThread { .. }) = done {
+                // It may have gone with the whole store.
+                store.mark.check()?;
+            }
             done
         });
         done.await.map_err(|error| failed(&error))?

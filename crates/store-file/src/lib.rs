@@ -7,8 +7,8 @@
 //! model takes the batch in, as it does when the log is read back.
 //!
 //! Reading order: [`FileJournal`] in `journal.rs`; `format.rs` (is the folder
-//! ours), `store.rs` (the folder, and how a thread is looked at), `line.rs` (what
-//! stands in a line, and its sum), `log.rs` (reading a log, and what is torn),
+//! ours), `mark.rs` (whether it still is), `store.rs` (the folder, and how a thread is
+//! looked at), `line.rs` (what stands in a line, and its sum), `log.rs` (reading a log, and what is torn),
 //! `write.rs` (writing one), `claims.rs`, `batch.rs` (batches, and those that wait
 //! together), `whole.rs` (copying,
 //! installing, compacting, removing), `contents.rs`, `list.rs`; `cache.rs`, and
@@ -45,6 +45,7 @@ mod line;
 mod list;
 mod lock;
 mod log;
+mod mark;
 mod store;
 mod whole;
 mod write;

@@ -10,19 +10,19 @@ use std::{
 use rustagents_core::journal::JournalError;
 use rustagents_store::locks::Patience;
 
-use crate::disk::{present, unavailable};
+use crate::disk::{present, refused};
 
 /// Waits for the lock `path` and holds it alone, making its file if it is not
 /// there. It is held as long as the file is open.
 pub(crate) fn make(path: &Path, patience: Patience) -> Result<File, JournalError> {
     let file = open(path).and_then(|file| patience.lock(path, &file).map(|()| file));
-    file.map_err(|e| unavailable(path, &e))
+    file.map_err(|e| refused(path, &e))
 }
 
 /// As [`make`], held together with others of this kind.
 pub(crate) fn make_shared(path: &Path, patience: Patience) -> Result<File, JournalError> {
     let file = open(path).and_then(|file| patience.lock_shared(path, &file).map(|()| file));
-    file.map_err(|e| unavailable(path, &e))
+    file.map_err(|e| refused(path, &e))
 }
 
 /// As [`make_shared`], but `None` if the file is not there. Nothing is written.
@@ -31,7 +31,7 @@ pub(crate) fn shared(path: &Path, patience: Patience) -> Result<Option<File>, Jo
         return Ok(None);
     };
     let locked = patience.lock_shared(path, &file);
-    locked.map_err(|e| unavailable(path, &e))?;
+    locked.map_err(|e| refused(path, &e))?;
     Ok(Some(file))
 }
 

@@ -17,7 +17,7 @@ use rustagents_core::{
 use rustagents_store::thread::{Marks, Thread};
 
 use crate::{
-    disk::{corrupt, unavailable},
+    disk::{corrupt, refused},
     format::FORMAT,
     line::{self, Line, MAX_LINE_BYTES, SUM_BYTES, Sum},
 };
@@ -64,25 +64,25 @@ impl State {
 
     /// Reads what the log gained. After an error, it stands where the damage is.
     pub(crate) fn catch_up(&mut self, file: &mut File, path: &Path) -> Result<Look, JournalError> {
-        let is_same = self.is_of(file).map_err(|e| unavailable(path, &e))?;
+        let is_same = self.is_of(file).map_err(|e| refused(path, &e))?;
         if !is_same {
             // Written anew, or what it ended in was cut: it is read from the start.
             *self = Self::new(self.name.clone());
         }
         let sought = file.seek(SeekFrom::Start(self.end));
-        sought.map_err(|e| unavailable(path, &e))?;
+        sought.map_err(|e| refused(path, &e))?;
         let mut reader = BufReader::with_capacity(64 << 10, file);
         let mut look = Look::default();
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
             let read = read_line(&mut reader, &mut bytes);
-            let length = read.map_err(|e| unavailable(path, &e))?;
+            let length = read.map_err(|e| refused(path, &e))?;
             if length == 0 {
                 break;
             }
             let Some(sum) = line::open(&mut bytes, self.sum) else {
-                let rest = reader.fill_buf().map_err(|e| unavailable(path, &e))?;
+                let rest = reader.fill_buf().map_err(|e| refused(path, &e))?;
                 if rest.is_empty() && !line::is_more_than_one(&bytes) {
                     look.torn = true;
                     break;
@@ -206,7 +206,7 @@ fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<
 pub(crate) fn head(file: &File, path: &Path) -> Result<line::Head, JournalError> {
     let mut bytes = Vec::new();
     let mut reader = BufReader::with_capacity(1 << 10, file);
-    read_line(&mut reader, &mut bytes).map_err(|e| unavailable(path, &e))?;
+    read_line(&mut reader, &mut bytes).map_err(|e| refused(path, &e))?;
     let line = line::open(&mut bytes, Sum::START).and_then(|_| serde_json::from_slice(&bytes).ok());
     match line {
         Some(Line::Log(head)) => Ok(head),

@@ -17,6 +17,7 @@ use crate::{
     disk::{Disk, corrupt, present, unavailable},
     format, lock,
     log::State,
+    mark::Mark,
 };
 
 /// The most bytes of the file that says how often a removed thread was claimed.
@@ -33,6 +34,8 @@ pub(crate) struct Store {
     /// Tells of what this process wrote.
     pub(crate) written: Notify,
     is_made: AtomicBool,
+    /// What is used, and nothing else that comes to stand at the same path.
+    pub(crate) mark: Mark,
 }
 
 /// The files of one thread.
@@ -58,6 +61,7 @@ pub(crate) struct Removed {
 impl Store {
     pub(crate) fn new(root: PathBuf, disk: Disk) -> Self {
         Self {
+            mark: Mark::new(root.clone()),
             root,
             disk,
             limit: Patience::USUAL,
@@ -71,6 +75,7 @@ impl Store {
     pub(crate) fn make(&self) -> Result<(), JournalError> {
         if !self.is_made.load(Ordering::Acquire) {
             format::make(&self.disk, &self.root, self.patience())?;
+            self.mark.remember()?;
             self.is_made.store(true, Ordering::Release);
         }
         Ok(())

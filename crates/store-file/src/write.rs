@@ -13,7 +13,7 @@ use rustagents_store::{Thread, locks::Patience};
 
 use crate::{
     cache::Slot,
-    disk::{Draft, present, unavailable},
+    disk::{Draft, present, refused},
     format::FORMAT,
     line::{Claim, Head, Line, Marks, Row},
     lock,
@@ -127,7 +127,7 @@ impl<'a> Writing<'a> {
             } else {
                 Ok(())
             };
-            cut.map_err(|e| unavailable(&place.log, &e))?;
+            cut.map_err(|e| refused(&place.log, &e))?;
             *state = Some(current);
         }
         Ok(Self {
@@ -212,7 +212,7 @@ impl<'a> Writing<'a> {
             // If this fails too, a part is cut by the next who writes; a whole
             // line, which nobody was told of, may stay.
             let _ = disk.cut(log, &file, state.end);
-            return Err(unavailable(log, &error));
+            return Err(refused(log, &error));
         }
         self.file = Some(file);
         Ok(())

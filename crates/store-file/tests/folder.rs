@@ -144,10 +144,11 @@ async fn a_store_that_cannot_be_written_to_says_so_and_is_readable() {
     assert_eq!(bodies(&journal, &name).await, ["1"]);
     if is_kept_out {
         let error = journal.append(fact(&name, 1, "l", "1")).await.unwrap_err();
-        let JournalError::Unavailable { store, .. } = error else {
+        let JournalError::Unavailable { store, reason } = error else {
             panic!("{error:?}");
         };
         assert!(store.contains("t-t"), "{store}");
+        assert!(reason.contains("copy the store to a folder"), "{reason}");
     }
     permit(0o755, 0o644);
 }

@@ -21,5 +21,6 @@ mod sharing;
 #[cfg(unix)]
 mod stopped;
 mod support;
+mod vanished;
 mod waiting;
 mod workers;

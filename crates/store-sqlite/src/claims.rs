@@ -17,7 +17,11 @@ use rustagents_store::{
     names,
 };
 
-use crate::{file::StoreFile, schema::unavailable, threads::Lock};
+use crate::{
+    file::StoreFile,
+    schema::{refused, unavailable},
+    threads::Lock,
+};
 
 /// How often a claim looks again at a lock that is held.
 const RETRIES: u32 = 20;
@@ -51,8 +55,8 @@ impl Claims {
             let (file, claimant) = (path.clone(), owner.clone());
             let tried = off_the_worker(&path, move || {
                 store.check()?;
-                fs::create_dir_all(&folder).map_err(|e| unavailable(&folder, &e))?;
-                locks::try_take(&file, &claimant).map_err(|e| unavailable(&file, &e))
+                fs::create_dir_all(&folder).map_err(|e| refused(&folder, &e))?;
+                locks::try_take(&file, &claimant).map_err(|e| refused(&file, &e))
             });
             match tried.await? {
                 Taken::Held(file) => return Ok(file),
@@ -77,7 +81,7 @@ impl Claims {
         let path = self.file(thread, lock);
         let file = path.clone();
         let holder = off_the_worker(&path, move || {
-            locks::holder(&file).map_err(|e| unavailable(&file, &e))
+            locks::holder(&file).map_err(|e| refused(&file, &e))
         });
         Ok(match holder.await? {
             Holder::Nobody => None,

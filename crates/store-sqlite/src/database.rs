@@ -11,7 +11,10 @@ use std::{
 
 use rusqlite::{Connection, TransactionBehavior};
 use rustagents_core::store::StoreError;
-use rustagents_store::locks::Patience;
+use rustagents_store::{
+    locks::Patience,
+    told::{self, FULL},
+};
 
 use crate::opened::{self, Look, Opened};
 
@@ -84,7 +87,7 @@ impl Kind {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Header::Absent);
             }
-            Err(error) => return Err(unavailable(path, &error)),
+            Err(error) => return Err(refused(path, &error)),
         }
         if header.len() < 100 || !header.starts_with(b"SQLite format 3\0") {
             return Err(foreign(path, "it is not an SQLite database"));
@@ -106,7 +109,7 @@ impl Kind {
     /// Makes the file under another name and moves it into place: whoever looks
     /// sees nothing, or a whole file. A lock keeps others from making it too.
     fn create(&self, path: &Path) -> Result<(), StoreError> {
-        let fail = |error: std::io::Error| unavailable(path, &error);
+        let fail = |error: std::io::Error| refused(path, &error);
         let folder = folder_of(path);
         fs::create_dir_all(folder).map_err(fail)?;
         let mut options = OpenOptions::new();
@@ -205,7 +208,24 @@ pub(crate) fn failed(path: &Path, error: &rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(DatabaseCorrupt | NotADatabase) => corrupt(path, error),
         _ if unreadable => corrupt(path, error),
-        _ => unavailable(path, error),
+        _ => unavailable(path, &told(path, error)),
+    }
+}
+
+/// What SQLite says, and what can be done about it, where that is known.
+pub(crate) fn told(path: &Path, error: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode::{CannotOpen, DiskFull, ReadOnly};
+    match error.sqlite_error_code() {
+        Some(ReadOnly | CannotOpen) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            format!(
+                "{error}: SQLite makes `{name}-shm` beside the file even to read it; let this user \
+                 write to the file and to its folder, or copy the file, and `{name}-wal` if it \
+                 is there, to a folder where that is allowed"
+            )
+        }
+        Some(DiskFull) => format!("{error}: {FULL}"),
+        _ => error.to_string(),
     }
 }
 
@@ -214,6 +234,11 @@ fn corrupt(path: &Path, reason: &dyn Display) -> StoreError {
         place: format!("store `{}`", path.display()),
         reason: reason.to_string(),
     }
+}
+
+/// The store's error for what the system says of a file.
+fn refused(path: &Path, error: &std::io::Error) -> StoreError {
+    unavailable(path, &told::told(error))
 }
 
 /// The store's error for a file that does not work.
@@ -298,5 +323,58 @@ mod tests {
         let writer = SECOND.open_writer(&path).unwrap();
         assert_eq!(sum(&writer, "m").unwrap(), 2);
         assert!(!beside(&path, ".new").exists());
+    }
+
+    #[test]
+    fn what_sqlite_refuses_says_what_to_do() {
+        let refused = |code| {
+            let error = rusqlite::ffi::Error::new(code);
+            told(
+                Path::new("some/a.db"),
+                &rusqlite::Error::SqliteFailure(error, None),
+            )
+        };
+        for code in [
+            rusqlite::ffi::SQLITE_READONLY,
+            rusqlite::ffi::SQLITE_READONLY_DIRECTORY,
+            rusqlite::ffi::SQLITE_CANTOPEN,
+        ] {
+            let text = refused(code);
+            assert!(text.contains("SQLite makes `a.db-shm` beside"), "{text}");
+            assert!(text.contains("to a folder where"), "{text}");
+        }
+        let full = refused(rusqlite::ffi::SQLITE_FULL);
+        assert!(full.ends_with("make room on the disk"), "{full}");
+        let other = refused(rusqlite::ffi::SQLITE_MISUSE);
+        assert!(!other.contains("folder"), "{other}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_in_a_folder_that_may_not_be_written_to_says_what_to_do() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        drop(FIRST.open_writer(&path).unwrap());
+        let permit = |mode| {
+            let permissions = fs::Permissions::from_mode(mode);
+            fs::set_permissions(folder.path(), permissions).unwrap();
+        };
+        permit(0o555);
+        // Who may do everything is not kept out by permissions.
+        let is_kept_out = fs::write(folder.path().join("probe"), "").is_err();
+        let read = FIRST.open_reader(&path);
+        let read = read.and_then(|reader| {
+            let reader = reader.unwrap();
+            sum(&reader, "n").map_err(|error| failed(&path, &error))
+        });
+        permit(0o755);
+        if is_kept_out {
+            let error = read.unwrap_err().to_string();
+            assert!(error.contains("SQLite makes `a.db-shm` beside"), "{error}");
+        } else {
+            read.unwrap();
+        }
     }
 }

@@ -16,7 +16,7 @@ use rustagents_core::journal::JournalError;
 
 use crate::{
     opened::{FileId, Opened},
-    schema::unavailable,
+    schema::{refused, unavailable},
 };
 
 /// The store's path, and the file that this journal found or made there first. It
@@ -92,7 +92,7 @@ impl StoreFile {
                 let reason = "it was removed or moved while it was in use";
                 Err(unavailable(&self.path, &reason))
             }
-            Err(error) => Err(unavailable(&self.path, &error)),
+            Err(error) => Err(refused(&self.path, &error)),
         }
     }
 }

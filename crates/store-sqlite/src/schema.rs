@@ -77,7 +77,7 @@ pub(crate) fn inspect(path: &Path) -> Result<Header, JournalError> {
             return Ok(Header::Ours);
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
-        Err(error) => return Err(unavailable(path, &error)),
+        Err(error) => return Err(refused(path, &error)),
     };
     if read == 0 {
         refuse_orphan(path)?;
@@ -169,7 +169,7 @@ fn create(path: &Path) -> Result<(), JournalError> {
         name.push(companion);
         match fs::remove_file(&name) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(unavailable(path, &error));
+                return Err(refused(path, &error));
             }
             _ => {}
         }
@@ -178,7 +178,7 @@ fn create(path: &Path) -> Result<(), JournalError> {
     File::open(draft)
         .and_then(|file| file.sync_all())
         .and_then(|()| fs::rename(draft, path))
-        .map_err(|error| unavailable(path, &error))?;
+        .map_err(|error| refused(path, &error))?;
     sync_folder(path)
 }
 
@@ -270,7 +270,7 @@ pub(crate) fn writer_lock(path: &Path, patience: Patience) -> Result<File, Journ
         .truncate(false)
         .open(&name)
         .and_then(|file| patience.lock(&name, &file).map(|()| file))
-        .map_err(|e| unavailable(path, &e))
+        .map_err(|e| refused(path, &e))
 }
 
 fn sync_folder(path: &Path) -> Result<(), JournalError> {
@@ -280,7 +280,7 @@ fn sync_folder(path: &Path) -> Result<(), JournalError> {
     };
     File::open(folder)
         .and_then(|folder| folder.sync_all())
-        .map_err(|e| unavailable(path, &e))
+        .map_err(|e| refused(path, &e))
 }
 
 /// The journal's error for one of SQLite's.
@@ -291,8 +291,13 @@ pub(crate) fn failed(path: &Path, error: &rusqlite::Error) -> JournalError {
             place: format!("store `{}`", path.display()),
             reason: error.to_string(),
         },
-        _ => unavailable(path, error),
+        _ => unavailable(path, &crate::database::told(path, error)),
     }
+}
+
+/// The journal's error for what the system says of a file.
+pub(crate) fn refused(path: &Path, error: &std::io::Error) -> JournalError {
+    unavailable(path, &rustagents_store::told::told(error))
 }
 
 /// The journal's error for a store that does not work.

@@ -313,7 +313,7 @@ impl Desk {
             Some(store) => {
                 let locked = patience.lock(&store.lock_path, &store.lock);
                 let store = slot.insert(store);
-                locked.map_err(|e| schema::unavailable(path, &e))?;
+                locked.map_err(|e| schema::refused(path, &e))?;
                 store
             }
             None => slot.insert(open(file, &self.log, patience)?),
@@ -360,7 +360,7 @@ fn open(file: &StoreFile, log: &Log, patience: Patience) -> Result<Store, Journa
     let path = file.path();
     file.check()?;
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|e| schema::unavailable(path, &e))?;
+        std::fs::create_dir_all(folder).map_err(|e| schema::refused(path, &e))?;
     }
     let lock = schema::writer_lock(path, patience)?;
     if !file.is_known() {

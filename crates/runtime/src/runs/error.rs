@@ -21,6 +21,10 @@ pub enum RunError {
     /// The journal refused or failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The run could not be recorded, not even its beginning: nothing of it is there, and
+    /// it can be started again.
+    #[error("nothing of the run is recorded: {0}")]
+    NotRecorded(#[source] JournalError),
     /// The machine stopped.
     #[error(transparent)]
     Halt(#[from] Halt),
@@ -115,10 +119,44 @@ impl From<OpenError> for RunError {
     }
 }
 
+impl RunError {
+    /// The same of a run that was being opened: where not even that was recorded, nothing
+    /// of it is.
+    pub(crate) fn of_opening(self) -> Self {
+        match self {
+            Self::Halt(Halt::Journal(error)) if error.code() != Code::Fenced => {
+                Self::NotRecorded(error)
+            }
+            error => error,
+        }
+    }
+
+    /// The same of the first attempt at a run, whose records may be durable later than
+    /// it goes on.
+    pub(crate) fn of_first_attempt(self) -> Self {
+        let lost_all = |error: &JournalError| {
+            let is_behind = matches!(
+                error,
+                JournalError::Behind {
+                    checkpoint: None,
+                    ..
+                }
+            );
+            is_behind && error.code() != Code::Fenced
+        };
+        match self {
+            Self::Journal(error) | Self::Halt(Halt::Journal(error)) if lost_all(&error) => {
+                Self::NotRecorded(error)
+            }
+            error => error,
+        }
+    }
+}
+
 impl Coded for RunError {
     fn code(&self) -> Code {
         match self {
-            Self::Journal(error) => error.code(),
+            Self::Journal(error) | Self::NotRecorded(error) => error.code(),
             Self::Halt(error) => error.code(),
             Self::Open(OpenError::Input(error)) => error.code(),
             Self::Open(_) => Code::Internal,
@@ -138,6 +176,11 @@ impl Coded for RunError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Journal(error) => error.hint(),
+            Self::NotRecorded(error) => Some(
+                error
+                    .hint()
+                    .unwrap_or_else(|| "start it again once that is mended".into()),
+            ),
             Self::Halt(error) => error.hint(),
             Self::Open(OpenError::Input(error)) => error.hint(),
             Self::Answer(error) => error.hint(),
@@ -165,7 +208,7 @@ impl Coded for RunError {
 
     fn class(&self) -> Class {
         match self {
-            Self::Journal(error) => error.class(),
+            Self::Journal(error) | Self::NotRecorded(error) => error.class(),
             Self::Halt(error) => error.class(),
             Self::Threads(error) => error.class(),
             _ => Class::Caller,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::lines::{self, Extent};
 use crate::{
     disk::{self, Disk},
-    items::{store_error, unavailable},
+    items::{refused, store_error, unavailable},
     lock,
 };
 
@@ -139,7 +139,7 @@ impl Folder {
 
     fn measure(&mut self, start: Offset) -> Result<Extent, StoreError> {
         let path = lines::path(&self.path, start);
-        let fail = |error: std::io::Error| unavailable(&path, &error);
+        let fail = |error: std::io::Error| refused(&path, &error);
         let mut file = File::open(&path).map_err(fail)?;
         let length = file.metadata().map_err(fail)?.len();
         let known = self
@@ -210,7 +210,7 @@ impl Folder {
 
     fn write(&mut self, extent: Extent, bytes: &[u8]) -> Result<(), StoreError> {
         let path = lines::path(&self.path, extent.start);
-        let fail = |error: std::io::Error| unavailable(&path, &error);
+        let fail = |error: std::io::Error| refused(&path, &error);
         if extent.end == 0 {
             let draft = self.path.join("events.new");
             let made = self.disk.replace(&draft, &path, |draft| draft.write(bytes));

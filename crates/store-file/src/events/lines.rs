@@ -14,7 +14,7 @@ use rustagents_core::{
 };
 use serde::Deserialize;
 
-use crate::items::unavailable;
+use crate::items::{refused, unavailable};
 
 /// The longest line: a payload and names, with room for what they are wrapped in.
 const MAX_LINE: u64 = 2 << 20;
@@ -65,7 +65,7 @@ pub(super) fn starts(folder: &Path) -> Result<Vec<Offset>, StoreError> {
 
 /// Goes on from `known` to the end of the whole lines.
 pub(super) fn measure(path: &Path, file: &mut File, known: Extent) -> Result<Extent, StoreError> {
-    let fail = |error: std::io::Error| unavailable(path, &error);
+    let fail = |error: std::io::Error| refused(path, &error);
     let mut extent = known;
     file.seek(SeekFrom::Start(extent.end)).map_err(fail)?;
     let mut reader = BufReader::new(file);
@@ -93,7 +93,7 @@ pub(super) fn read(
     from: Offset,
     mut take: impl FnMut(PlacedEvent, usize) -> bool,
 ) -> Result<bool, StoreError> {
-    let fail = |error: std::io::Error| unavailable(path, &error);
+    let fail = |error: std::io::Error| refused(path, &error);
     let mut reader = BufReader::new(File::open(path).map_err(fail)?.take(extent.end));
     for offset in extent.start..extent.next {
         if offset < from {
@@ -132,7 +132,7 @@ pub(super) fn without(
     thread: &ThreadId,
     first: Offset,
 ) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
-    let fail = |error: std::io::Error| unavailable(path, &error);
+    let fail = |error: std::io::Error| refused(path, &error);
     let (mut bytes, mut emptied, mut count) = (Vec::new(), false, 0);
     let mut file = File::open(path).map_err(fail)?.take(extent.end);
     file.read_to_end(&mut bytes).map_err(fail)?;

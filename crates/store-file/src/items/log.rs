@@ -133,7 +133,7 @@ impl Log {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        let fail = |error: std::io::Error| unavailable(&self.path, &error);
+        let fail = |error: std::io::Error| refused(&self.path, &error);
         file.seek(SeekFrom::Start(place.end)).map_err(fail)?;
         let mut reader = BufReader::new(file);
         let mut line = Vec::new();
@@ -211,7 +211,7 @@ impl Log {
         let line = self.line(change)?;
         let missing = || unavailable(&self.path, &"there is no log");
         let file = self.file.as_mut().ok_or_else(missing)?;
-        let fail = |error: std::io::Error| unavailable(&self.path, &error);
+        let fail = |error: std::io::Error| refused(&self.path, &error);
         if file.metadata().map_err(fail)?.len() > place.end {
             self.disk.cut(&self.path, file, place.end).map_err(fail)?;
         }
@@ -257,6 +257,10 @@ pub(crate) fn store_error(error: JournalError) -> StoreError {
             reason: other.to_string(),
         },
     }
+}
+
+pub(crate) fn refused(path: &Path, error: &std::io::Error) -> StoreError {
+    store_error(disk::refused(path, error))
 }
 
 pub(crate) fn unavailable(path: &Path, reason: &dyn Display) -> StoreError {
