@@ -48,14 +48,14 @@ fn charging(world: &World, keys: &Arc<std::sync::Mutex<Vec<String>>>) -> Graph {
     })
 }
 
-async fn crash(bench: &Bench, graph: &Graph) {
+pub(super) async fn crash(bench: &Bench, graph: &Graph) {
     let attempt = bench.attempt(graph);
     tokio::time::timeout(Duration::from_secs(1), attempt)
         .await
         .unwrap_err();
 }
 
-async fn answer(bench: &Bench, ask: &Ask, answer: Answer) {
+pub(super) async fn answer(bench: &Bench, ask: &Ask, answer: Answer) {
     assert!(answer.fits(&ask.subject));
     drive::answer(&*bench.journal, Bench::thread(), &ask.id, &answer)
         .await

@@ -11,7 +11,7 @@ use std::{
 
 use futures::future::pending;
 use rustagents_core::{
-    ask::{Answer, Ask},
+    ask::Answer,
     budget::{BudgetExceeded, Resource},
     journal::kind,
     scope::Halt,
@@ -24,9 +24,10 @@ use rustagents_store::{
     MemoryJournal,
     fault::{FaultJournal, FaultPoint, Side},
 };
-use rustagents_testkit::{drive, tool::World};
+use rustagents_testkit::tool::World;
 use serde_json::json;
 
+use super::doubt::{answer, crash};
 use crate::bench::{Bench, asks, failure};
 
 /// What a node does before its step, from the second attempt on.
@@ -73,19 +74,6 @@ fn paying(world: &World, attempts: &Arc<AtomicUsize>, before: Before, spec: Node
         .finish("rescue")
         .compile()
         .unwrap()
-}
-
-async fn crash(bench: &Bench, graph: &Graph) {
-    let attempt = bench.attempt(graph);
-    tokio::time::timeout(Duration::from_secs(1), attempt)
-        .await
-        .unwrap_err();
-}
-
-async fn answer(bench: &Bench, ask: &Ask, said: Answer) {
-    drive::answer(&*bench.journal, Bench::thread(), &ask.id, &said)
-        .await
-        .unwrap();
 }
 
 fn specs() -> [(NodeSpec, bool); 4] {
