@@ -328,6 +328,26 @@ fn an_exported_thread_is_the_same_bytes_in_another_store() {
 }
 
 #[test]
+fn an_export_that_cannot_be_written_prints_nothing_and_leaves_nothing() {
+    let desk = refunded();
+    let mut spooled = desk.command(&["threads", "export", "demo"]);
+    let told = Said::of(spooled.env("TMPDIR", "nowhere").output().unwrap());
+    assert_eq!((told.status, &*told.stdout), (Some(2), ""));
+    assert!(
+        told.stderr
+            .starts_with("error[RAG0005]: `nowhere` cannot be written"),
+        "{told:?}"
+    );
+    assert!(told.stderr.contains("`TMPDIR`"), "{told:?}");
+    let refused = said(
+        &desk,
+        "threads export demo --output nowhere/demo.jsonl --json",
+    );
+    mistake(&refused, "RAG0005");
+    assert!(!desk.path().join("nowhere").exists());
+}
+
+#[test]
 fn a_file_that_is_no_export_is_refused_and_makes_no_store() {
     let desk = Desk::new();
     desk.write(

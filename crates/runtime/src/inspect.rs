@@ -12,7 +12,7 @@ use crate::{
     view::{Phase, ThreadView},
 };
 
-/// How many names are asked for at once.
+/// How many names, or supersteps, are asked for at once.
 const PAGE: usize = 500;
 
 /// How a thread stands, for a listing.
@@ -226,39 +226,63 @@ pub async fn history(
     limit: usize,
     before: Option<u64>,
 ) -> Result<Vec<Moment>, JournalError> {
+    let mut moments = Vec::new();
+    if limit == 0 {
+        return Ok(moments);
+    }
+    let page = if before.is_some() {
+        PAGE
+    } else {
+        PAGE.min(limit)
+    };
+    backwards(journal, thread, page, &mut |moment| {
+        if before.is_none_or(|before| moment.checkpoint < before) {
+            moments.push(moment);
+        }
+        moments.len() < limit
+    })
+    .await?;
+    moments.reverse();
+    Ok(moments)
+}
+
+/// Reads all supersteps of a thread and keeps none, to see that each can be read.
+///
+/// # Errors
+/// As [`history`].
+pub async fn skim(journal: &dyn Journal, thread: &ThreadId) -> Result<(), JournalError> {
+    backwards(journal, thread, PAGE, &mut |_| true).await
+}
+
+/// Shows the supersteps of a thread to `each`, the newest first and `page` at a time,
+/// as long as it wants more.
+async fn backwards(
+    journal: &dyn Journal,
+    thread: &ThreadId,
+    page: usize,
+    each: &mut (dyn FnMut(Moment) -> bool + Send),
+) -> Result<(), JournalError> {
     let root = Chain {
         branch: Branch::main(),
         namespace: Namespace::root(),
     };
-    let select = Select::all().on(root).of(kind::CHECKPOINT).newest_first();
-    let mut moments = Vec::new();
-    let mut place = None;
-    while moments.len() < limit {
-        let page = if before.is_some() {
-            PAGE
-        } else {
-            PAGE.min(limit)
-        };
-        let select = select.clone().limit(page);
-        let select = match place {
-            Some(place) => select.before(place),
-            None => select,
-        };
-        let newest = journal.read(thread, select).await?;
-        place = newest.last().map(|record| record.seq);
+    let mut select = Select::all()
+        .on(root)
+        .of(kind::CHECKPOINT)
+        .newest_first()
+        .limit(page);
+    loop {
+        let newest = journal.read(thread, select.clone()).await?;
         for record in &newest {
-            let moment = moment(record)?;
-            let is_asked = before.is_none_or(|before| moment.checkpoint < before);
-            if is_asked && moments.len() < limit {
-                moments.push(moment);
+            if !each(moment(record)?) {
+                return Ok(());
             }
         }
-        if newest.len() < page {
-            break;
+        match newest.last() {
+            Some(last) if newest.len() == page => select = select.before(last.seq),
+            _ => return Ok(()),
         }
     }
-    moments.reverse();
-    Ok(moments)
 }
 
 fn moment(record: &Record) -> Result<Moment, JournalError> {

@@ -132,7 +132,7 @@ async fn problems(
 /// How a thread stands, once all of it was read.
 async fn look(journal: &dyn Journal, thread: &ThreadId) -> Result<&'static str, JournalError> {
     let view = ThreadView::load(journal, thread).await?;
-    inspect::history(journal, thread, usize::MAX, None).await?;
+    inspect::skim(journal, thread).await?;
     let standing = inspect::standing(journal, thread, view.as_ref()).await?;
     Ok(standing.as_str())
 }

@@ -316,8 +316,12 @@ fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> String {
 }
 
 /// `1 plan`, `2 plans`.
-pub(crate) fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+pub(crate) fn plural<N>(count: N, noun: &str) -> String
+where
+    N: Copy + std::fmt::Display + PartialEq + From<u8>,
+{
+    let ending = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{ending}")
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@ use rustagents_core::{
     Code,
     ask::Ask,
     ids::{CallId, NodeName, ThreadId},
-    journal::ThreadImage,
 };
 use rustagents_runtime::{
     Report, ThreadView, Updated,
-    threads::{Fork, Removed, Rewound, StateAt, stats::Stats},
+    threads::{Fork, Removed, Rewound, StateAt, stats::Stats, transfer::Counts},
     view::Phase,
 };
 use rustagents_tools::command::Remains;
@@ -16,24 +15,6 @@ use serde_json::{Value, json};
 
 use super::{Output, json, person, person::line, say};
 use crate::{command::threads::prune::Told, failure::Failure};
-
-/// How much a thread holds that went from one place to another.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    records: usize,
-    messages: usize,
-    contents: usize,
-}
-
-impl Size {
-    pub(crate) fn of(image: &ThreadImage) -> Self {
-        Self {
-            records: image.records.len(),
-            messages: image.messages.len(),
-            contents: image.contents.len(),
-        }
-    }
-}
 
 impl Output {
     /// A thread was made of another one.
@@ -317,13 +298,13 @@ impl Output {
         schema: &str,
         what: &str,
         thread: &ThreadId,
-        size: Size,
+        counts: Counts,
     ) -> Result<(), Failure> {
-        let Size {
+        let Counts {
             records,
             messages,
             contents,
-        } = size;
+        } = counts;
         if self.is_json() {
             let object = json!({
                 "schema": schema,

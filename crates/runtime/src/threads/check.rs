@@ -16,8 +16,8 @@ use super::known;
 
 pub(super) use examiner::Examiner;
 
-/// How many records or messages are read at a time.
-const PAGE: usize = 1_000;
+/// How many records or messages are read at a time. One may have megabytes.
+const PAGE: usize = 100;
 
 /// How often a thread is read that is written to meanwhile.
 const TRIES: u32 = 5;
@@ -86,20 +86,8 @@ async fn read(
     last: Seq,
     examiner: &mut Examiner,
 ) -> Result<(), JournalError> {
-    // Messages are written with the records that name them, or before: those that
-    // were there by then are read last.
-    let mut after = 0;
-    let mut records = Vec::new();
-    loop {
-        let select = Select::all().after(after).before(last + 1).limit(PAGE);
-        let page = journal.read(thread, select).await?;
-        let is_last = page.len() < PAGE;
-        after = page.last().map_or(after, |record| record.seq);
-        records.extend(page);
-        if is_last {
-            break;
-        }
-    }
+    // Messages are written with the records that name them, or before: the last
+    // record was there before they are read.
     let mut after = 0;
     loop {
         let page = journal.messages(thread, after, PAGE).await?;
@@ -111,10 +99,18 @@ async fn read(
             break;
         }
     }
-    for record in &records {
-        examiner.record(record);
+    let mut after = 0;
+    loop {
+        let select = Select::all().after(after).before(last + 1).limit(PAGE);
+        let page = journal.read(thread, select).await?;
+        for record in &page {
+            after = record.seq;
+            examiner.record(record);
+        }
+        if page.len() < PAGE {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 fn unreadable(error: &JournalError) -> Problem {

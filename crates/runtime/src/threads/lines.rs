@@ -5,7 +5,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, Namespace, RunId},
-    journal::{Chain, Content, Epoch, Place, Record, Seq},
+    journal::{Chain, Content, Epoch, Place, Record, Seq, ThreadImage},
     message::Message,
     tool::EffectClass,
 };
@@ -146,8 +146,31 @@ impl RecordLine {
     }
 }
 
+/// How many lines of each kind an export has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Contents.
+    pub contents: u64,
+    /// Messages.
+    pub messages: u64,
+    /// Records.
+    pub records: u64,
+}
+
+impl Counts {
+    /// Those of the lines that `image` makes.
+    pub fn of(image: &ThreadImage) -> Self {
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        Self {
+            contents: count(image.contents.len()),
+            messages: count(image.messages.len()),
+            records: count(image.records.len()),
+        }
+    }
+}
+
 /// The last line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct End {
     pub(super) contents: u64,
     pub(super) messages: u64,
@@ -155,4 +178,15 @@ pub(super) struct End {
     /// The digest of all lines before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<Digest>,
+}
+
+impl End {
+    pub(super) fn of(counts: Counts, digest: Digest) -> Self {
+        Self {
+            contents: counts.contents,
+            messages: counts.messages,
+            records: counts.records,
+            digest: Some(digest),
+        }
+    }
 }

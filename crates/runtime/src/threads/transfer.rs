@@ -1,32 +1,28 @@
 //! Export and import: a thread as lines of JSON, the same bytes from every backend.
 
+mod export;
 mod import;
 
-use std::{
-    collections::BTreeSet,
-    io::{self, Write},
-};
+use std::collections::BTreeSet;
 
 use rustagents_core::{
-    digest::{Digest, Rolling},
+    digest::Digest,
     ids::ThreadId,
     journal::{Content, Family, Journal, JournalError, Select, Seq, ThreadImage, mention},
 };
 
-use super::{
-    known,
-    lines::{ContentLine, End, Header, Line, RecordLine, SCHEMA},
-    stats::mentioned,
-};
+use super::{known, stats::mentioned};
 
+pub use super::lines::Counts;
+pub use export::{ExportError, export, write};
 pub use import::{ImportError, ImportProblem, read};
 
 /// The longest line that is read. Whatever a batch may hold fits, however its
 /// characters are escaped.
 pub const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// How many records or messages are read at a time.
-const PAGE: usize = 1_000;
+/// How many records or messages are read at a time. One may have megabytes.
+const PAGE: usize = 100;
 
 /// How often a thread is read anew that is compacted meanwhile.
 const TRIES: u32 = 5;
@@ -40,7 +36,8 @@ enum Contents {
     Shared,
 }
 
-/// Reads a thread whole, with the contents that it mentions.
+/// Reads a thread whole, with the contents that it mentions. All of it is held at
+/// once; [`export`] holds a page.
 ///
 /// # Errors
 /// Whatever the journal says; an unknown thread is an error.
@@ -75,7 +72,12 @@ async fn steady(
             return Ok(image);
         }
     }
-    Err(JournalError::Busy {
+    Err(overtaken(journal, thread).await?)
+}
+
+/// What is said of a thread that is compacted whenever it is read.
+async fn overtaken(journal: &dyn Journal, thread: &ThreadId) -> Result<JournalError, JournalError> {
+    Ok(JournalError::Busy {
         thread: thread.clone(),
         owner: journal.owner(thread).await?.unwrap_or_default(),
     })
@@ -178,63 +180,4 @@ async fn add_contents(
         image.family = Some(Family { of, shared });
     }
     Ok(())
-}
-
-/// Writes `image` as lines, and says how many.
-///
-/// # Errors
-/// `out` cannot be written to.
-pub fn write(image: &ThreadImage, out: &mut dyn Write) -> io::Result<u64> {
-    let mut lines = Lines {
-        out,
-        digest: Rolling::default(),
-        count: 0,
-    };
-    lines.push(&Header {
-        schema: SCHEMA.to_owned(),
-        thread: image.thread.to_string(),
-        epoch: image.epoch,
-    })?;
-    for content in &image.contents {
-        lines.push(&Line::Content(ContentLine::of(content)))?;
-    }
-    for message in &image.messages {
-        lines.push(&Line::Message((**message).clone()))?;
-    }
-    for record in &image.records {
-        lines.push(&Line::Record(RecordLine::of(record)))?;
-    }
-    let end = End {
-        digest: Some(lines.digest.digest()),
-        ..counted(image)
-    };
-    lines.push(&Line::End(end))?;
-    lines.out.flush()?;
-    Ok(lines.count)
-}
-
-struct Lines<'a> {
-    out: &'a mut dyn Write,
-    digest: Rolling,
-    count: u64,
-}
-
-impl Lines<'_> {
-    fn push(&mut self, line: &impl serde::Serialize) -> io::Result<()> {
-        let line = serde_json::to_vec(line)?;
-        self.digest.push(&line);
-        self.count += 1;
-        self.out.write_all(&line)?;
-        self.out.write_all(b"\n")
-    }
-}
-
-fn counted(image: &ThreadImage) -> End {
-    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    End {
-        contents: count(image.contents.len()),
-        messages: count(image.messages.len()),
-        records: count(image.records.len()),
-        digest: None,
-    }
 }

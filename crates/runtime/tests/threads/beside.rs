@@ -12,7 +12,12 @@ use rustagents_core::{
     ids::ThreadId,
     journal::{Journal, JournalError},
 };
-use rustagents_runtime::threads::{Fork, Keep, check::check, fork, transfer::image};
+use rustagents_runtime::threads::{
+    Fork, Keep,
+    check::check,
+    fork,
+    transfer::{export, image, read},
+};
 use rustagents_store::MemoryJournal;
 use rustagents_testkit::hooked::HookedJournal;
 use serde_json::json;
@@ -68,7 +73,7 @@ async fn a_fork_is_made_anew_when_the_thread_was_pruned_before_its_copy() {
 
 #[tokio::test]
 async fn an_export_is_whole_when_the_thread_is_pruned_beside_it() {
-    for before in 0..8 {
+    for (before, is_paged) in (0..8).flat_map(|before| [(before, false), (before, true)]) {
         // The first read, or one of those behind it.
         let (inner, hook) = pruned_meanwhile(1).await;
         let reads = AtomicU32::new(0);
@@ -78,7 +83,12 @@ async fn an_export_is_whole_when_the_thread_is_pruned_beside_it() {
             }
             hook(thread)
         });
-        let image = image(&beside, &name("t")).await.unwrap();
+        let image = if is_paged {
+            let lines = export(&beside, &name("t"), || Ok(Vec::new())).await;
+            read(&mut &lines.unwrap().0[..]).unwrap()
+        } else {
+            image(&beside, &name("t")).await.unwrap()
+        };
         let elsewhere = MemoryJournal::new();
         elsewhere.install(image).await.unwrap();
         let problems = check(&elsewhere, &name("t")).await.unwrap();
@@ -92,6 +102,15 @@ async fn an_export_that_is_always_overtaken_gives_up() {
     let beside = HookedJournal::new(inner.clone()).before_read(hook);
     let error = image(&beside, &name("t")).await.unwrap_err();
     assert_eq!(error.code(), Code::Busy);
+    let (inner, hook) = pruned_meanwhile(10).await;
+    let beside = HookedJournal::new(inner.clone()).before_read(hook);
+    let mut begun = 0;
+    let lines = || {
+        begun += 1;
+        Ok(Vec::new())
+    };
+    let error = export(&beside, &name("t"), lines).await.unwrap_err();
+    assert_eq!((error.code(), begun), (Code::Busy, 5));
 }
 
 #[tokio::test]

@@ -1,4 +1,7 @@
-use std::{io::BufReader, sync::Arc};
+use std::{
+    io::{self, BufReader, Write},
+    sync::Arc,
+};
 
 use rustagents_core::{
     code::Coded,
@@ -8,7 +11,9 @@ use rustagents_core::{
 };
 use rustagents_runtime::threads::{
     Keep, stats,
-    transfer::{ImportError, ImportProblem, MAX_LINE_BYTES, image, read, write},
+    transfer::{
+        Counts, ExportError, ImportError, ImportProblem, MAX_LINE_BYTES, export, image, read, write,
+    },
 };
 use rustagents_store::MemoryJournal;
 use rustagents_store_sqlite::SqliteJournal;
@@ -18,9 +23,13 @@ use super::{WORD, name};
 use crate::bench::Bench;
 
 async fn exported(journal: &dyn Journal) -> String {
-    let mut bytes = Vec::new();
-    let image = image(journal, &name("t")).await.unwrap();
-    write(&image, &mut bytes).unwrap();
+    let lines = || Ok(Vec::new());
+    let (bytes, counts) = export(journal, &name("t"), lines).await.unwrap();
+    // An image of the same thread has the same lines.
+    let (image, mut again) = (image(journal, &name("t")).await.unwrap(), Vec::new());
+    assert_eq!(write(&image, &mut again).unwrap(), counts);
+    assert_eq!(again, bytes);
+    assert_eq!(counts, Counts::of(&image));
     String::from_utf8(bytes).unwrap()
 }
 
@@ -49,6 +58,79 @@ async fn a_thread_is_the_same_bytes_whatever_keeps_it() {
     assert_eq!(exported(&back).await, text);
     sqlite.is_whole("t").await;
     assert_eq!(sqlite.one_more("t").await, memory.one_more("t").await);
+}
+
+/// Says how much was written at once at most, and refuses more than it has room for.
+struct Room {
+    left: usize,
+    written: usize,
+    most: usize,
+}
+
+impl Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.left {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.left -= bytes.len();
+        self.written += bytes.len();
+        self.most = self.most.max(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn room(left: usize) -> Room {
+    Room {
+        left,
+        written: 0,
+        most: 0,
+    }
+}
+
+#[tokio::test]
+async fn a_long_thread_is_never_held_whole() {
+    let bench = Bench::new();
+    for run in 0..200 {
+        let note = format!("{run} {}", "x".repeat(2_000));
+        bench.say("t", WORD, json!(note)).await;
+    }
+    let (journal, thread) = (&*bench.journal, name("t"));
+    let (room, counts) = export(journal, &thread, || Ok(room(usize::MAX)))
+        .await
+        .unwrap();
+    assert!(counts.records >= 800, "{counts:?}");
+    assert!(
+        room.most * 4 < room.written,
+        "{} of {}",
+        room.most,
+        room.written
+    );
+}
+
+#[tokio::test]
+async fn an_export_without_room_says_so() {
+    let bench = Bench::new();
+    bench.say("t", WORD, json!(1)).await;
+    let whole = exported(&*bench.journal).await.len();
+    let (journal, thread) = (&*bench.journal, name("t"));
+    for left in [0, whole / 2, whole - 1] {
+        let error = export(journal, &thread, || Ok(room(left)))
+            .await
+            .err()
+            .unwrap();
+        assert!(matches!(error, ExportError::Unwritable(_)), "{error}");
+        assert_eq!(error.code().as_str(), "RAG0005");
+    }
+    assert!(export(journal, &thread, || Ok(room(whole))).await.is_ok());
+    let nowhere = || Err::<Room, _>(io::ErrorKind::PermissionDenied.into());
+    let error = export(journal, &thread, nowhere).await.err().unwrap();
+    assert_eq!(error.code().as_str(), "RAG0005");
+    let error = export(journal, &name("nobody"), || Ok(Vec::new())).await;
+    assert_eq!(error.unwrap_err().code().as_str(), "RAG0401");
 }
 
 #[tokio::test]
@@ -245,7 +327,7 @@ async fn a_record_that_is_nested_too_deep_is_refused_at_its_line() {
 
 #[test]
 fn a_line_without_end_is_read_no_further_than_its_limit() {
-    let endless = std::io::repeat(b' ');
+    let endless = io::repeat(b' ');
     let error = read(&mut BufReader::with_capacity(1 << 20, endless)).unwrap_err();
     let limit = MAX_LINE_BYTES;
     assert_eq!(

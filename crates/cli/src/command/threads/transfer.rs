@@ -1,20 +1,21 @@
 //! `rag threads export` and `rag threads import`.
 
 use std::{
+    env,
     fs::File,
-    io::{self, BufRead, BufReader, BufWriter, Write},
+    io::{self, BufRead, BufReader, Seek, Write},
     path::Path,
     sync::Arc,
 };
 
-use rustagents_core::journal::{Journal, ThreadImage};
-use rustagents_runtime::threads::transfer::{image, read, write};
+use rustagents_core::{ids::ThreadId, journal::Journal};
+use rustagents_runtime::threads::transfer::{self, Counts, ExportError, read};
 
 use super::{name, store_of};
 use crate::{
     arguments::{Export, Import},
     failure::Failure,
-    output::{Output, threads::Size},
+    output::Output,
 };
 
 pub(super) async fn export(
@@ -23,30 +24,59 @@ pub(super) async fn export(
     output: &Output,
 ) -> Result<(), Failure> {
     let thread = name(&given.thread)?;
-    let image = image(&*store_of(journal, &thread)?, &thread).await?;
+    let journal = store_of(journal, &thread)?;
     match &given.output {
         Some(path) => {
-            to_file(&image, path).map_err(|error| Failure::unwritable(path, &error))?;
-            output.transferred("rag.exported/1", "exported", &thread, Size::of(&image))
+            let counts = to_file(&*journal, &thread, path).await?;
+            output.transferred("rag.exported/1", "exported", &thread, counts)
         }
-        None => match write(&image, &mut BufWriter::new(io::stdout().lock())) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output(&error)),
-            _ => Ok(()),
-        },
+        None => to_stdout(&*journal, &thread).await,
     }
 }
 
 /// Writes the file whole, or not at all.
-fn to_file(image: &ThreadImage, path: &Path) -> io::Result<()> {
+async fn to_file(journal: &dyn Journal, thread: &ThreadId, path: &Path) -> Result<Counts, Failure> {
     let folder = path
         .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    write(image, &mut BufWriter::new(&mut file))?;
-    file.flush()?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let unwritable = |error: io::Error| Failure::unwritable(path, &error);
+    let open = || tempfile::NamedTempFile::new_in(folder);
+    let exported = transfer::export(journal, thread, open).await;
+    let (file, counts) = exported.map_err(|error| failure(error, unwritable))?;
+    file.as_file().sync_all().map_err(unwritable)?;
+    file.persist(path)
+        .map_err(|error| unwritable(error.error))?;
+    Ok(counts)
+}
+
+/// Prints nothing before the export is whole: what was printed cannot be taken back
+/// when the thread has to be read anew.
+async fn to_stdout(journal: &dyn Journal, thread: &ThreadId) -> Result<(), Failure> {
+    let unwritable = |error| {
+        Failure::unwritable(&env::temp_dir(), &error)
+            .hint("name a folder with room as `TMPDIR`, or a file with `--output`")
+    };
+    let exported = transfer::export(journal, thread, tempfile::tempfile).await;
+    let (mut spool, _) = exported.map_err(|error| failure(error, unwritable))?;
+    match print(&mut spool) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output(&error)),
+        _ => Ok(()),
+    }
+}
+
+fn failure(error: ExportError, unwritable: impl FnOnce(io::Error) -> Failure) -> Failure {
+    match error {
+        ExportError::Unwritable(error) => unwritable(error),
+        other => Failure::of(&other),
+    }
+}
+
+fn print(spool: &mut File) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    spool.rewind()?;
+    io::copy(spool, &mut out)?;
+    out.flush()
 }
 
 pub(super) async fn import(
@@ -66,7 +96,7 @@ pub(super) async fn import(
     if let Some(thread) = renamed {
         image.thread = thread;
     }
-    let (thread, size) = (image.thread.clone(), Size::of(&image));
+    let (thread, counts) = (image.thread.clone(), Counts::of(&image));
     journal.install(image).await?;
-    output.transferred("rag.imported/1", "imported", &thread, size)
+    output.transferred("rag.imported/1", "imported", &thread, counts)
 }

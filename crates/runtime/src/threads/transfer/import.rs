@@ -17,9 +17,9 @@ use rustagents_core::{
 use super::{
     super::{
         check::Examiner,
-        lines::{End, Header, Line, SCHEMA},
+        lines::{Counts, End, Header, Line, SCHEMA},
     },
-    MAX_LINE_BYTES, counted,
+    MAX_LINE_BYTES,
 };
 
 /// Why an export cannot be imported.
@@ -257,7 +257,7 @@ impl Reader<'_> {
     }
 
     fn check_end(&self, image: &ThreadImage, end: End, digest: Digest) -> Result<(), ImportError> {
-        let counted = counted(image);
+        let counted = Counts::of(image);
         let wrong = [
             ("contents", counted.contents != end.contents),
             ("messages", counted.messages != end.messages),
