@@ -7,6 +7,8 @@ use rustagents_core::{
     message::{Message, Role, Usage},
 };
 
+use crate::transition::Edit;
+
 /// The least that the runtime asks of a state.
 pub trait AgentState {
     /// What the agent ends with.
@@ -102,9 +104,16 @@ impl Conversation {
         self.request.digest()
     }
 
-    /// How many messages the last request had, and the ids that came since.
-    pub fn edit(&self) -> (usize, impl Iterator<Item = &Arc<Message>>) {
-        (self.sent, self.messages.iter().skip(self.sent))
+    /// How the next request follows from the last one; the first one, from what the
+    /// agent was given.
+    pub fn edit(&self) -> Edit {
+        let given = if self.sent == 0 { self.given } else { 0 };
+        let new = self.messages.iter().skip(self.sent + given);
+        Edit {
+            given,
+            keep: self.sent,
+            insert: new.map(|message| message.id.clone()).collect(),
+        }
     }
 
     /// Notes that a request with all messages was answered.

@@ -133,13 +133,27 @@ impl ModelCall<'_> {
     }
 }
 
-/// How a request follows from the one before it.
+/// How a request follows from the one before it, or from what the agent was given. Its
+/// length is that of what is new, however long the conversation is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
-    /// How many messages stay, from the first.
+    /// In an agent's first request: how many messages it was given. They are what its
+    /// node reads in the state of the checkpoint that its task stands in, and are not
+    /// named one by one. 0 in all others, and in records that name all of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub given: usize,
+    /// How many messages of the request before stay, from the first.
     pub keep: usize,
     /// The messages that follow them.
     pub insert: Vec<MessageId>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature is that of the encoder"
+)]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A move, with its evidence.

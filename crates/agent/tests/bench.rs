@@ -28,6 +28,8 @@ pub(crate) struct Bench {
     pub(crate) durability: Durability,
     /// The attempt, and the last one that reopened the run.
     pub(crate) attempt: (u32, u32),
+    /// How many messages stand before the request.
+    pub(crate) history: u64,
 }
 
 impl Bench {
@@ -44,6 +46,7 @@ impl Bench {
             events: Arc::default(),
             durability: Durability::Sync,
             attempt: (1, 0),
+            history: 0,
         }
     }
 
@@ -80,15 +83,15 @@ impl Bench {
         } else {
             scope.run().log.message(&MessageId::numbered(1))?
         };
-        let end = agent
-            .drive(
-                &scope,
-                AgentInput {
-                    messages: vec![message],
-                    run_start: 0,
-                },
-            )
-            .await;
+        let before = (0..self.history).map(|number| {
+            let id = MessageId::numbered(1_000_000 + number);
+            Arc::new(Message::user(id, "Said before"))
+        });
+        let input = AgentInput {
+            messages: before.chain([message]).collect(),
+            run_start: 0,
+        };
+        let end = agent.drive(&scope, input).await;
         drop(claim);
         events.check().expect("the events keep their rules");
         end

@@ -15,8 +15,9 @@ use crate::{
 };
 
 /// Bytes of records and messages that turn `turn` wrote.
-async fn bytes_of_turn(hops: usize, turn: u32) -> usize {
+async fn bytes_of_turn(hops: usize, turn: u32, history: u64) -> usize {
     let mut bench = Bench::new();
+    bench.history = history;
     bench.limits.model_calls = 1_000;
     bench.limits.tool_calls = 1_000;
     let replies = (0..hops).map(|_| calls(&[("look", r#"{"order":"A-1042"}"#)]));
@@ -31,14 +32,27 @@ async fn bytes_of_turn(hops: usize, turn: u32) -> usize {
 
 #[tokio::test]
 async fn a_hop_of_a_long_conversation_records_as_much_as_one_of_a_short_one() {
-    let short = bytes_of_turn(10, 9).await;
-    let long = bytes_of_turn(100, 90).await;
+    let short = bytes_of_turn(10, 9, 0).await;
+    let long = bytes_of_turn(100, 90, 0).await;
     assert!(short > 300, "{short} bytes");
     // Ids and counts have more digits; nothing else may grow.
     assert!(
         long <= short + 20,
         "{short} bytes at turn 9, {long} at turn 90"
     );
+}
+
+#[tokio::test]
+async fn a_hop_records_as_much_however_much_was_said_before_the_request() {
+    for turn in [1, 2, 50] {
+        let short = bytes_of_turn(50, turn, 0).await;
+        let long = bytes_of_turn(50, turn, 2_000).await;
+        assert!(short > 300, "{short} bytes");
+        assert!(
+            long <= short + 12,
+            "turn {turn}: {short} bytes, with a history {long}"
+        );
+    }
 }
 
 /// How often a run of `hops` hops writes; the claim counts.

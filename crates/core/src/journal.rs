@@ -122,10 +122,11 @@ pub mod kind {
         name: "effect.started",
         version: 1,
     };
-    /// An effect ended.
+    /// An effect ended. Written as version 2 where it is a model call that tells of the
+    /// messages that its agent was given, and as version 1 otherwise.
     pub const RESULT: Kind = Kind {
         name: "effect.result",
-        version: 1,
+        version: 2,
     };
     /// A step inside a task that must not run twice is about to start.
     pub const STEP_INTENT: Kind = Kind {

@@ -14,6 +14,7 @@ mod crash;
 mod decisions;
 mod durability;
 mod graphs;
+mod growth;
 mod inbox;
 mod kept;
 mod lifecycle;

@@ -530,7 +530,7 @@ pub(crate) fn write_result(
         failure,
     };
     let (key, digest) = (call::result_key(call.id()), call.arguments().digest());
-    write.effect(key, kind::RESULT, spec.effect, digest, &body);
+    write.effect(key, kind::RESULT.at(1), spec.effect, digest, &body);
     message
 }
 
@@ -549,7 +549,7 @@ fn write_release(write: &mut Write, start: &Start<'_>) {
         let key = call::released_key(call.id(), number);
         let digest = call.arguments().digest();
         let body = serde_json::json!({ "call": call.id(), "number": number });
-        write.effect(key, kind::RESULT, EffectClass::Once, digest, &body);
+        write.effect(key, kind::RESULT.at(1), EffectClass::Once, digest, &body);
     }
 }
 

@@ -24,7 +24,7 @@ use crate::{
     evidence::{Checked, FinalAnswer, Problem, Refused, ValidatedAction, Validator},
     policy::{PolicyDecision, RepromptStrategy},
     runtime::{AnyPhase, Thinking},
-    transition::{Edit, ModelCall, Move, Transition},
+    transition::{ModelCall, Move, Transition},
 };
 
 /// The most tries of one model call, whatever a policy says.
@@ -401,7 +401,6 @@ impl Driver<'_> {
 
     /// Adds the record of the model call.
     fn record_call(&self, at: &At<Thinking>, answered: Answered, decided: &mut Turn) {
-        let (keep, inserted) = at.state().edit();
         let message = match &decided.made {
             Move::Act { message, .. }
             | Move::Complete { message, .. }
@@ -421,19 +420,21 @@ impl Driver<'_> {
             tries: answered.tries,
             model: Cow::Borrowed(self.agent.model.id()),
             request: at.state().request_digest(),
-            edit: Edit {
-                keep,
-                insert: inserted.map(|message| message.id.clone()).collect(),
-            },
+            edit: at.state().edit(),
             usage: response.usage,
             finish: response.finish.clone(),
             refused: message.is_none().then_some(response),
             message,
         };
         let key = ModelCall::key(self.scope.namespace(), call.turn);
+        let tells_more = call.edit.given > 0;
         decided.write.effect(
             key,
-            kind::RESULT,
+            if tells_more {
+                kind::RESULT
+            } else {
+                kind::RESULT.at(1)
+            },
             EffectClass::Repeatable,
             call.request,
             &call,

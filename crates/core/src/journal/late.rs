@@ -3,11 +3,15 @@
 use super::{Author, Batch, Entry, Epoch, JournalError, Kind, Place, Record, kind};
 use crate::ids::FactKey;
 
-/// What each kind of intent may end in.
+/// What each kind of intent may end in, in any version.
 const ENDS: [(Kind, &[Kind]); 2] = [
     (kind::INTENT, &[kind::RESULT]),
     (kind::STEP_INTENT, &[kind::STEP_RESULT, kind::STEP_RELEASED]),
 ];
+
+fn has(kinds: &[Kind], kind: Kind) -> bool {
+    kinds.iter().any(|one| one.name == kind.name)
+}
 
 impl Batch {
     /// Checks of a late driver's batch what needs no look at the store: it is one
@@ -21,7 +25,7 @@ impl Batch {
             return malformed("a late driver writes one fact");
         };
         let ends = entry.key().is_some_and(|key| is_end(key, intent));
-        if !ends || !ENDS.iter().any(|(_, ends)| ends.contains(&entry.kind)) {
+        if !ends || !ENDS.iter().any(|(_, ends)| has(ends, entry.kind)) {
             return malformed("a late driver says how its intent ended");
         }
         let messages = self.messages.as_slice();
@@ -51,7 +55,7 @@ impl Batch {
                 && intent.run == entry.run
                 && ENDS
                     .iter()
-                    .any(|(kind, ends)| intent.is(*kind) && ends.contains(&entry.kind))
+                    .any(|(kind, ends)| intent.is(*kind) && has(ends, entry.kind))
         };
         if found.as_ref().is_some_and(is_own) {
             return Ok(());
