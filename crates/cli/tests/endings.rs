@@ -164,7 +164,7 @@ fn built_by_a_program(desk: &Desk) {
     let file = desk.path().join(".rustagents/journal.db");
     let journal = rusqlite::Connection::open(file).unwrap();
     let plan = desk.path().join("support.rag").display().to_string();
-    let sql = "UPDATE records SET body =
+    let sql = "UPDATE records SET sum = NULL, body =
         CAST(replace(CAST(body AS TEXT), ?1, 'graph:made') AS BLOB) WHERE kind = 'run.opened'";
     assert_eq!(journal.execute(sql, [plan]).unwrap(), 1);
 }

@@ -32,7 +32,7 @@ use tempfile::TempDir;
 use crate::bench::{Desk, approvals};
 
 /// The threads of the SQLite stores, with what their exports end in.
-const SQLITE: [(u32, &str, &str); 8] = [
+const SQLITE: [(u32, &str, &str); 10] = [
     (
         1,
         "ticket-7",
@@ -72,6 +72,16 @@ const SQLITE: [(u32, &str, &str); 8] = [
         4,
         "ticket-8",
         "2a6ff57cdf4c31ddd10e4300adb9b696448e7323ef246f2a0ed645bc79b560ac",
+    ),
+    (
+        5,
+        "ticket-7",
+        "a2dbdbb841a20a03844ee099eb28e243fa6224e7a8e828780632b0fab59f8fe5",
+    ),
+    (
+        5,
+        "ticket-8",
+        "4112be5484dc4fbef7c56314baece230f05307b316f1c96c62ff21f25d397641",
     ),
 ];
 

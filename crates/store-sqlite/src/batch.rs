@@ -10,8 +10,9 @@ use rustagents_core::{
 
 use crate::{
     known::Group,
+    placed::Placed,
     reader, schema,
-    target::{Placed, Target, check_epoch},
+    target::{Target, check_epoch},
 };
 
 /// Why something was not written.

@@ -58,7 +58,7 @@ pub(crate) fn check(path: &Path, patience: Duration) -> Result<Health, JournalEr
 }
 
 fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut check = connection.prepare(&format!("PRAGMA quick_check({MAX_PROBLEMS})"))?;
+    let mut check = connection.prepare(&format!("PRAGMA integrity_check({MAX_PROBLEMS})"))?;
     let lines = check.query_map([], |row| row.get::<_, String>(0))?;
     let mut problems: Vec<_> = lines.collect::<rusqlite::Result<_>>()?;
     problems.retain(|line| line != "ok");

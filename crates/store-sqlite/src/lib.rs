@@ -42,6 +42,7 @@ mod journal;
 mod known;
 mod log;
 mod opened;
+mod placed;
 mod reader;
 mod schema;
 mod spans;

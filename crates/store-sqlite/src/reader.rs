@@ -19,6 +19,7 @@ use rustagents_core::{
 use crate::{
     file::StoreFile,
     opened::Opened,
+    placed::{self, Placed},
     schema::{self, Header},
     spans::{LAST_PLACE, PLACE, Rows},
     threads::Lock,
@@ -32,7 +33,7 @@ fn records_sql(of: &str) -> String {
     let rows = Rows::Records.between("?2", "?3");
     format!(
         "SELECT {PLACE}, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
-                r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes)
+                r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes), r.sum
            FROM threads t
            {rows}
            CROSS JOIN chains c ON c.id = r.chain
@@ -218,14 +219,27 @@ pub(crate) fn record(
 
 fn decode(path: &Path, row: &Row<'_>) -> Result<Record, JournalError> {
     let seq: Seq = row.get(0).map_err(|error| schema::failed(path, &error))?;
-    columns(row, seq).map_err(|error| match error {
+    let read = columns(row, seq).and_then(|record| Ok((record, row.get(SUM)?)));
+    let (record, sum): (Record, Option<u32>) = read.map_err(|error| match error {
         rusqlite::Error::InvalidColumnType(_, column, found) => {
             corrupt(seq, &format!("its column `{column}` holds a {found}"))
         }
-        rusqlite::Error::FromSqlConversionFailure(..) => corrupt(seq, &error.to_string()),
+        rusqlite::Error::FromSqlConversionFailure(..)
+        | rusqlite::Error::IntegralValueOutOfRange(..)
+        | rusqlite::Error::Utf8Error(..) => corrupt(seq, &error.to_string()),
         error => schema::failed(path, &error),
-    })
+    })?;
+    if sum.is_some_and(|sum| sum != Placed::record(&record).sum()) {
+        return Err(corrupt(seq, OTHER_SUM));
+    }
+    Ok(record)
 }
+
+/// The column of a record's sum.
+const SUM: usize = 13;
+
+/// What is wrong with a row that has another sum than its own.
+const OTHER_SUM: &str = "it is not what was written: its sum is another one";
 
 fn columns(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Record> {
     let text = |index| row.get::<_, String>(index);
@@ -289,7 +303,7 @@ pub(crate) fn messages(
     let new = Rows::Messages.between("?2", &format!("{LAST_PLACE} + 1"));
     let mut statement = connection
         .prepare_cached(&format!(
-            "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes)
+            "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes), r.sum
                FROM threads t
                {new}
                LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
@@ -306,17 +320,23 @@ pub(crate) fn messages(
             .get(0)
             .and_then(|place| Ok((place, row.get(1)?)))
             .map_err(fail)?;
-        let message = row
-            .get::<_, Vec<u8>>(2)
-            .map_err(|error| error.to_string())
-            .and_then(|body| serde_json::from_slice::<Message>(&body).map_err(|e| e.to_string()))
-            .map_err(|reason| JournalError::Corrupt {
-                place: format!("message {name}"),
-                reason,
-            })?;
+        let message = message(row, &name).map_err(|reason| JournalError::Corrupt {
+            place: format!("message {name}"),
+            reason,
+        })?;
         messages.push((place, Arc::new(message)));
     }
     Ok(messages)
+}
+
+/// The message in a row: its body, and its sum.
+fn message(row: &Row<'_>, name: &str) -> Result<Message, String> {
+    let read = row.get(2).and_then(|body| Ok((body, row.get(3)?)));
+    let (body, sum): (Vec<u8>, Option<u32>) = read.map_err(|error| error.to_string())?;
+    if sum.is_some_and(|sum| sum != placed::message_sum(name, &body)) {
+        return Err(OTHER_SUM.to_owned());
+    }
+    serde_json::from_slice(&body).map_err(|error| error.to_string())
 }
 
 /// The threads that `query` asks for.
@@ -384,7 +404,7 @@ pub(crate) fn content(
     thread: &ThreadId,
     digest: Digest,
 ) -> Result<Option<Vec<u8>>, JournalError> {
-    connection
+    let bytes: Option<Vec<u8>> = connection
         .prepare_cached(
             "SELECT bytes FROM contents
               WHERE family = (SELECT family FROM threads WHERE name = ?1) AND digest = ?2",
@@ -395,7 +415,17 @@ pub(crate) fn content(
             })
             .optional()
         })
-        .map_err(|error| schema::failed(path, &error))
+        .map_err(|error| schema::failed(path, &error))?;
+    if bytes
+        .as_ref()
+        .is_some_and(|bytes| Digest::of(bytes) != digest)
+    {
+        return Err(JournalError::Corrupt {
+            place: format!("content {}", digest.short()),
+            reason: "it has other bytes than its digest says".to_owned(),
+        });
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

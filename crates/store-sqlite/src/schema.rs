@@ -26,13 +26,14 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The version of the tables. That of the records is [`FORMAT`].
 ///
 /// [`FORMAT`]: rustagents_core::journal::FORMAT
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// What brings the tables of version N to N + 1, at place N - 1.
 const MIGRATIONS: [&str; VERSION as usize - 1] = [
     include_str!("migrate/2.sql"),
     include_str!("migrate/3.sql"),
     include_str!("migrate/4.sql"),
+    include_str!("migrate/5.sql"),
 ];
 
 const TABLES: &str = include_str!("tables.sql");

@@ -58,7 +58,8 @@ CREATE TABLE records(
   effect TEXT,                      -- repeatable, idempotent, once
   digest BLOB,                      -- of the effect's canonical input
   body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
-  content BLOB                      -- digest of the body in contents
+  content BLOB,                     -- digest of the body in contents
+  sum INTEGER                       -- of the record; NULL in rows of earlier versions
 ) STRICT;
 CREATE UNIQUE INDEX records_key ON records(thread, branch, key) WHERE key IS NOT NULL;
 
@@ -68,6 +69,7 @@ CREATE TABLE messages(
   name TEXT NOT NULL,
   body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
   content BLOB,
+  sum INTEGER,                      -- of name and body, as above
   UNIQUE(thread, name)
 ) STRICT;
 

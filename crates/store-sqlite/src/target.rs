@@ -6,7 +6,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
 use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, Namespace, ThreadId},
-    journal::{Chain, Entry, Epoch, JournalError, Place, Record, Seq},
+    journal::{Chain, Epoch, JournalError, Seq},
     message::Message,
     tool::EffectClass,
 };
@@ -14,6 +14,7 @@ use rustagents_core::{
 use crate::{
     bound::Bound,
     chains::{ChainRow, Chains, NEW_CHAIN, new_chain},
+    placed::{self, Placed},
     schema,
     spans::{PLACE, Rows, Tails},
 };
@@ -132,65 +133,6 @@ pub(crate) fn check_epoch(
     })
 }
 
-/// A record with its place, as it goes into its row.
-pub(crate) struct Placed<'a> {
-    pub(crate) seq: Seq,
-    chain: &'a Chain,
-    place: &'a Place,
-    kind: &'a str,
-    version: u16,
-    run: &'a str,
-    attempt: u32,
-    epoch: Epoch,
-    at_ms: u64,
-    effect: Option<EffectClass>,
-    digest: Option<&'a Digest>,
-    body: &'a str,
-}
-
-impl<'a> Placed<'a> {
-    pub(crate) fn entry(entry: &'a Entry, seq: Seq, epoch: Epoch, at_ms: u64) -> Self {
-        Self {
-            seq,
-            chain: &entry.chain,
-            place: &entry.place,
-            kind: entry.kind.name,
-            version: entry.kind.version,
-            run: entry.run.as_str(),
-            attempt: entry.attempt,
-            epoch,
-            at_ms,
-            effect: entry.effect,
-            digest: entry.digest.as_ref(),
-            body: &entry.body,
-        }
-    }
-
-    pub(crate) fn record(record: &'a Record) -> Self {
-        Self {
-            seq: record.seq,
-            chain: &record.chain,
-            place: &record.place,
-            kind: &record.kind,
-            version: record.version,
-            run: record.run.as_str(),
-            attempt: record.attempt,
-            epoch: record.epoch,
-            at_ms: record.at_ms,
-            effect: record.effect,
-            digest: record.digest.as_ref(),
-            body: &record.body,
-        }
-    }
-
-    fn key(&self) -> Option<&'a FactKey> {
-        match self.place {
-            Place::Commit => None,
-            Place::Fact(key) => Some(key),
-        }
-    }
-}
-
 /// What is known of a thread that is written to.
 pub(crate) struct Thread {
     pub(crate) row: ThreadRow,
@@ -238,8 +180,8 @@ impl<'c> Statements<'c> {
     /// What inserts a record.
     fn insert(&mut self, connection: &'c Connection) -> rusqlite::Result<&mut Bound<'c, 12>> {
         let sql = "INSERT INTO records(thread, parent, branch, kind, version, run, attempt, epoch,
-                                       at, effect, digest, content, id, chain, key, body)
-             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+                                       at, effect, digest, content, id, chain, key, body, sum)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
         match &mut self.insert {
             Some(insert) => Ok(insert),
             none => Ok(none.insert(Bound::new(connection.prepare_cached(sql)?))),
@@ -366,7 +308,13 @@ impl Target<'_, '_> {
                 &record.digest.map(digest),
                 &content.as_ref().map(digest),
             ],
-            &[&id, &chain.id, &key.map(FactKey::as_str), &body],
+            &[
+                &id,
+                &chain.id,
+                &key.map(FactKey::as_str),
+                &body,
+                &record.sum(),
+            ],
         )?;
         tail.advance();
         self.thread.row.last_seq = record.seq;
@@ -399,8 +347,8 @@ impl Target<'_, '_> {
         let place = row.last_place + 1;
         let tail = self.tails.of(Rows::Messages);
         let id = tail.next(self.connection, row.id, place)?;
-        let sql = "INSERT OR IGNORE INTO messages(id, thread, name, body, content)
-                   VALUES(?1, ?2, ?3, ?4, ?5)";
+        let sql = "INSERT OR IGNORE INTO messages(id, thread, name, body, content, sum)
+                   VALUES(?1, ?2, ?3, ?4, ?5, ?6)";
         let inserted = prepared(&mut self.statements.insert_message, self.connection, sql)?
             .execute(params![
                 id,
@@ -408,6 +356,7 @@ impl Target<'_, '_> {
                 name,
                 inline,
                 content.as_ref().map(|digest| &digest.as_bytes()[..]),
+                placed::message_sum(name, body),
             ])?;
         if inserted == 1 {
             tail.advance();

@@ -17,10 +17,11 @@ use rustagents_core::{
 use crate::{
     batch::{self, Refused},
     known::Group,
+    placed::Placed,
     reader,
     schema::failed,
     spans::{self, PLACE, Rows},
-    target::{Placed, Target, Thread, ThreadRow, check_epoch, find, known},
+    target::{Target, Thread, ThreadRow, check_epoch, find, known},
 };
 
 /// Which of a thread's lock files counts. A take-over goes on to the next one.
@@ -193,10 +194,10 @@ fn copy_rows(
     connection.execute(
         &format!(
             "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run,
-                                 attempt, epoch, at, effect, digest, body, content)
+                                 attempt, epoch, at, effect, digest, body, content, sum)
              SELECT ?4 + {PLACE} - 1, iif(r.key IS NULL, NULL, ?2), n.id, r.parent, r.branch,
                     r.key, r.kind, r.version, r.run, r.attempt, r.epoch, r.at, r.effect,
-                    r.digest, r.body, r.content
+                    r.digest, r.body, r.content, r.sum
                FROM threads t
                {copied}
                CROSS JOIN chains c ON c.id = r.chain
@@ -212,8 +213,8 @@ fn copy_rows(
     let all = Rows::Messages.all();
     connection.execute(
         &format!(
-            "INSERT INTO messages(id, thread, name, body, content)
-             SELECT ?3 + {PLACE} - 1, ?2, r.name, r.body, r.content
+            "INSERT INTO messages(id, thread, name, body, content, sum)
+             SELECT ?3 + {PLACE} - 1, ?2, r.name, r.body, r.content, r.sum
                FROM threads t {all} WHERE t.id = ?1 ORDER BY s.start, r.id"
         ),
         params![source.id, copy, base],

@@ -69,7 +69,7 @@ async fn a_check_finds_damage_that_reading_a_thread_does_not_meet() {
         .await
         .unwrap();
     let health = journal.check(PATIENCE).await.unwrap().unwrap();
-    assert_eq!((health.version, health.is_complete), (4, true));
+    assert_eq!((health.version, health.is_complete), (5, true));
     drop((claim, journal));
 
     // The last page is of a table that the thread's records are not in.

@@ -12,6 +12,7 @@ mod contract;
 mod costs;
 mod damage;
 mod events;
+mod flips;
 mod items;
 mod known;
 mod log;

@@ -41,7 +41,7 @@ async fn foreign_and_newer_files_are_refused_untouched() {
     drop(journal);
     rusqlite::Connection::open(&newer)
         .unwrap()
-        .execute_batch("PRAGMA user_version = 5; PRAGMA wal_checkpoint(TRUNCATE)")
+        .execute_batch("PRAGMA user_version = 6; PRAGMA wal_checkpoint(TRUNCATE)")
         .unwrap();
     let before = files(folder.path());
     for path in [&text, &other] {
@@ -53,8 +53,8 @@ async fn foreign_and_newer_files_are_refused_untouched() {
         matches!(
             error,
             JournalError::Newer {
-                found: 5,
-                supported: 4,
+                found: 6,
+                supported: 5,
                 ..
             }
         ),

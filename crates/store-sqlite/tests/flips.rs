@@ -1,0 +1,192 @@
+//! A store in which bits are flipped, or of which a part is missing.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustagents_core::{
+    digest::Digest,
+    ids::{FactKey, MessageId, ThreadId},
+    journal::{Content, Entry, Journal, JournalError, Owner, Place, PlacedMessage, Record, Select},
+    message::Message,
+    tool::EffectClass,
+};
+use rustagents_store_sqlite::SqliteJournal;
+use rustagents_testkit::batch;
+use tempfile::TempDir;
+
+use crate::support::{fact, thread};
+
+/// Stands in a body, and nowhere else.
+const MARK: &str = "here is what somebody approved: 12900 cents";
+
+/// A thread, a copy of it, and the file that holds both.
+struct Written {
+    folder: TempDir,
+    bytes: Vec<u8>,
+    records: Vec<Record>,
+    messages: Vec<PlacedMessage>,
+    content: Content,
+}
+
+/// What a store says of a thread.
+type Told = Result<(Vec<Record>, Vec<PlacedMessage>, Option<Vec<u8>>), JournalError>;
+
+impl Written {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("whole.db");
+        let journal = SqliteJournal::open(&path).unwrap();
+        let name = thread("t");
+        let claim = journal.claim(&name, Owner::default()).await.unwrap();
+        let content = Content {
+            digest: Digest::of(b"a content"),
+            bytes: b"a content".to_vec(),
+        };
+        let mentions = format!("[\"{}\"]", content.digest);
+        let long = format!("\"{}\"", "long ".repeat(4_000));
+        let marked = format!("\"{MARK}\"");
+        for (key, body) in [("a", &*mentions), ("b", &long), ("c", &marked), ("d", "{}")] {
+            let mut write = fact(&name, claim.epoch, key, body);
+            write.contents = vec![content.clone()];
+            let text = if key == "b" { &long } else { key };
+            let id = MessageId::from(format!("m-{key}"));
+            write.messages = vec![Arc::new(Message::user(id, text))];
+            write.entries.push(Entry {
+                effect: Some(EffectClass::Once),
+                digest: Some(content.digest),
+                ..batch::entry(Place::Fact(FactKey::from(format!("{key}/intent"))), body)
+            });
+            journal.append(write).await.unwrap();
+        }
+        let copy = thread("u");
+        journal.copy(&name, &copy, None).await.unwrap();
+        let (records, messages, _) = told(&journal, &name, content.digest).await.unwrap();
+        assert_eq!((records.len(), messages.len()), (8, 4));
+        drop((claim, journal));
+        let database = rusqlite::Connection::open(&path).unwrap();
+        database
+            .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")
+            .unwrap();
+        drop(database);
+        Self {
+            bytes: fs::read(&path).unwrap(),
+            folder,
+            records,
+            messages,
+            content,
+        }
+    }
+
+    /// A store with these bytes.
+    fn with(&self, bytes: &[u8]) -> PathBuf {
+        for end in ["", "-wal", "-shm"] {
+            let name = self.folder.path().join(format!("other.db{end}"));
+            let _ = fs::remove_file(name);
+        }
+        let path = self.folder.path().join("other.db");
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// Says of both threads whether an error told of the damage. Nothing that is read
+    /// is anything else than what was written, and the file is left alone.
+    async fn is_told(&self, bytes: &[u8], damage: &str) -> bool {
+        let path = self.with(bytes);
+        let mut is_told = false;
+        match SqliteJournal::open(&path) {
+            Err(_) => is_told = true,
+            Ok(journal) => {
+                for name in ["t", "u"] {
+                    let told = told(&journal, &thread(name), self.content.digest).await;
+                    is_told |= told.is_err();
+                    self.check(told, damage);
+                }
+            }
+        }
+        is_same(&path, bytes, damage);
+        is_told
+    }
+
+    fn check(&self, told: Told, damage: &str) {
+        let Ok((records, messages, content)) = told else {
+            return;
+        };
+        for record in records {
+            assert!(self.records.contains(&record), "{damage}: {record:?}");
+        }
+        for (_, message) in messages {
+            let mut all = self.messages.iter();
+            assert!(all.any(|(_, one)| *one == message), "{damage}: {message:?}");
+        }
+        if let Some(content) = content {
+            assert_eq!(content, self.content.bytes, "{damage}");
+        }
+    }
+}
+
+fn is_same(path: &Path, bytes: &[u8], damage: &str) {
+    assert!(
+        fs::read(path).unwrap() == bytes,
+        "{damage}: it was written to"
+    );
+}
+
+async fn told(journal: &SqliteJournal, name: &ThreadId, content: Digest) -> Told {
+    let records = journal.read(name, Select::all()).await?;
+    let messages = journal.messages(name, 0, 100).await?;
+    Ok((records, messages, journal.content(name, content).await?))
+}
+
+#[tokio::test]
+async fn a_flipped_bit_is_never_read_as_another_value() {
+    let written = Written::new().await;
+    let mut told = 0;
+    let places: Vec<_> = (0..written.bytes.len()).step_by(37).collect();
+    for &at in &places {
+        let mut bytes = written.bytes.clone();
+        bytes[at] ^= 1 << (at % 8);
+        told += usize::from(written.is_told(&bytes, &format!("byte {at}")).await);
+    }
+    // The rest is room that nothing uses.
+    assert!(told * 5 > places.len(), "{told} of {}", places.len());
+}
+
+#[tokio::test]
+async fn a_flipped_bit_of_a_body_is_told_with_the_record() {
+    let written = Written::new().await;
+    let places: Vec<_> = (0..written.bytes.len() - MARK.len())
+        .filter(|at| written.bytes[*at..].starts_with(MARK.as_bytes()))
+        .collect();
+    assert!(places.len() >= 2, "once in each thread: {places:?}");
+    for at in places {
+        for byte in at..at + MARK.len() {
+            let mut bytes = written.bytes.clone();
+            bytes[byte] ^= 1 << (byte % 7);
+            let journal = SqliteJournal::open(written.with(&bytes)).unwrap();
+            let mut wrong = Vec::new();
+            for name in ["t", "u"] {
+                let read = journal.read(&thread(name), Select::all()).await;
+                wrong.extend(read.err());
+            }
+            let [JournalError::Corrupt { place, .. }] = &*wrong else {
+                panic!("byte {byte}: {wrong:?}");
+            };
+            assert!(place == "record 5" || place == "record 6", "{place}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_was_cut_off_is_told() {
+    let written = Written::new().await;
+    let whole = written.bytes.len();
+    for at in (1..whole).step_by(512) {
+        let told = written
+            .is_told(&written.bytes[..at], &format!("cut at {at}"))
+            .await;
+        assert!(told, "cut at {at} of {whole}");
+    }
+}
