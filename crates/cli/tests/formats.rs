@@ -76,12 +76,12 @@ const SQLITE: [(u32, &str, &str); 10] = [
     (
         5,
         "ticket-7",
-        "a2dbdbb841a20a03844ee099eb28e243fa6224e7a8e828780632b0fab59f8fe5",
+        "80334a061c0aca0152be606289f37263c3c42d9c2296ffb14cf825042a2c44ea",
     ),
     (
         5,
         "ticket-8",
-        "4112be5484dc4fbef7c56314baece230f05307b316f1c96c62ff21f25d397641",
+        "38bbe3e7cb1d069f006f7b31082babcc99750e9b136e5ac5dcbf92f9e9787219",
     ),
 ];
 

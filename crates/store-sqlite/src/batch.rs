@@ -43,7 +43,7 @@ pub(crate) fn append(group: &mut Group<'_, '_>, batch: &Batch) -> Result<Vec<Seq
 fn check<'b>(
     target: &mut Target<'_, '_>,
     batch: &'b Batch,
-) -> Result<Vec<(&'b Message, Vec<u8>)>, JournalError> {
+) -> Result<Vec<(&'b Message, String)>, JournalError> {
     check_author(target, batch)?;
     check_heads(target, batch)?;
     let (left, checked) = left_to_insertion(target, &batch.entries)?;
@@ -73,13 +73,13 @@ fn left_to_insertion<'b>(
 fn new_messages<'b>(
     target: &mut Target<'_, '_>,
     batch: &'b Batch,
-) -> Result<Vec<(&'b Message, Vec<u8>)>, JournalError> {
+) -> Result<Vec<(&'b Message, String)>, JournalError> {
     let mut new = Vec::with_capacity(batch.messages.len());
     for message in &batch.messages {
         let body = encoded(message)?;
         match target.message(message).map_err(|e| target.failed(&e))? {
             None => new.push((&**message, body)),
-            Some(stored) if stored == body => {}
+            Some(stored) if stored == body.as_bytes() => {}
             Some(_) => {
                 return Err(JournalError::Malformed {
                     rule: "a message never changes",
@@ -107,8 +107,8 @@ fn check_keys(target: &mut Target<'_, '_>, entries: &[Entry]) -> Result<(), Jour
 }
 
 /// A message as it is stored.
-pub(crate) fn encoded(message: &Message) -> Result<Vec<u8>, JournalError> {
-    serde_json::to_vec(message).map_err(|error| JournalError::Encode {
+pub(crate) fn encoded(message: &Message) -> Result<String, JournalError> {
+    serde_json::to_string(message).map_err(|error| JournalError::Encode {
         reason: error.to_string(),
     })
 }
@@ -170,7 +170,7 @@ fn check_heads(target: &mut Target<'_, '_>, batch: &Batch) -> Result<(), Journal
 fn write(
     target: &mut Target<'_, '_>,
     batch: &Batch,
-    messages: &[(&Message, Vec<u8>)],
+    messages: &[(&Message, String)],
 ) -> Result<Vec<Seq>, Refused> {
     let path = target.path;
     let dirty = |error: rusqlite::Error| Refused::Dirty(schema::failed(path, &error));

@@ -27,6 +27,7 @@
 //! One that writes alone looks for its outcome for up to 150 µs before it sleeps.
 
 mod batch;
+mod bodies;
 mod bound;
 mod chains;
 mod claims;

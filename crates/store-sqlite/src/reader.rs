@@ -17,6 +17,7 @@ use rustagents_core::{
 };
 
 use crate::{
+    bodies::Columns,
     file::StoreFile,
     opened::Opened,
     placed::{self, Placed},
@@ -33,7 +34,7 @@ fn records_sql(of: &str) -> String {
     let rows = Rows::Records.between("?2", "?3");
     format!(
         "SELECT {PLACE}, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
-                r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes), r.sum
+                r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes), r.sum, r.parts, t.family
            FROM threads t
            {rows}
            CROSS JOIN chains c ON c.id = r.chain
@@ -142,7 +143,7 @@ pub(crate) fn records(
         .map_err(fail)?;
     let mut records = Vec::new();
     while let Some(row) = rows.next().map_err(fail)? {
-        records.push(decode(path, row)?);
+        records.push(decode(path, connection, row)?);
     }
     Ok(records)
 }
@@ -212,14 +213,14 @@ pub(crate) fn record(
         .query(params![thread, place(seq) - 1, place(seq) + 1])
         .map_err(fail)?;
     match rows.next().map_err(fail)? {
-        Some(row) => decode(path, row),
+        Some(row) => decode(path, connection, row),
         None => Err(corrupt(seq, "it is missing")),
     }
 }
 
-fn decode(path: &Path, row: &Row<'_>) -> Result<Record, JournalError> {
+fn decode(path: &Path, connection: &Connection, row: &Row<'_>) -> Result<Record, JournalError> {
     let seq: Seq = row.get(0).map_err(|error| schema::failed(path, &error))?;
-    let read = columns(row, seq).and_then(|record| Ok((record, row.get(SUM)?)));
+    let read = columns(connection, row, seq).and_then(|record| Ok((record, row.get(SUM)?)));
     let (record, sum): (Record, Option<u32>) = read.map_err(|error| match error {
         rusqlite::Error::InvalidColumnType(_, column, found) => {
             corrupt(seq, &format!("its column `{column}` holds a {found}"))
@@ -238,15 +239,23 @@ fn decode(path: &Path, row: &Row<'_>) -> Result<Record, JournalError> {
 /// The column of a record's sum.
 const SUM: usize = 13;
 
+/// Those of its body.
+const BODY: Columns = Columns {
+    body: 12,
+    parts: 14,
+    family: 15,
+};
+
 /// What is wrong with a row that has another sum than its own.
 const OTHER_SUM: &str = "it is not what was written: its sum is another one";
 
-fn columns(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Record> {
+fn columns(connection: &Connection, row: &Row<'_>, seq: Seq) -> rusqlite::Result<Record> {
     let text = |index| row.get::<_, String>(index);
     let bad = |index, reason: &str| {
         rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Blob, reason.into())
     };
-    let body = String::from_utf8(row.get(12)?).map_err(|_| bad(12, "the body is not UTF-8"))?;
+    let body = BODY.read(connection, row)?;
+    let body = String::from_utf8(body).map_err(|_| bad(12, "the body is not UTF-8"))?;
     let digest = row.get::<_, Option<Vec<u8>>>(11)?;
     let effect = row.get::<_, Option<String>>(10)?;
     Ok(Record {
@@ -303,7 +312,7 @@ pub(crate) fn messages(
     let new = Rows::Messages.between("?2", &format!("{LAST_PLACE} + 1"));
     let mut statement = connection
         .prepare_cached(&format!(
-            "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes), r.sum
+            "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes), r.sum, r.parts, t.family
                FROM threads t
                {new}
                LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
@@ -320,7 +329,7 @@ pub(crate) fn messages(
             .get(0)
             .and_then(|place| Ok((place, row.get(1)?)))
             .map_err(fail)?;
-        let message = message(row, &name).map_err(|reason| JournalError::Corrupt {
+        let message = message(connection, row, &name).map_err(|reason| JournalError::Corrupt {
             place: format!("message {name}"),
             reason,
         })?;
@@ -330,8 +339,15 @@ pub(crate) fn messages(
 }
 
 /// The message in a row: its body, and its sum.
-fn message(row: &Row<'_>, name: &str) -> Result<Message, String> {
-    let read = row.get(2).and_then(|body| Ok((body, row.get(3)?)));
+fn message(connection: &Connection, row: &Row<'_>, name: &str) -> Result<Message, String> {
+    let columns = Columns {
+        body: 2,
+        parts: 4,
+        family: 5,
+    };
+    let read = columns
+        .read(connection, row)
+        .and_then(|body| Ok((body, row.get(3)?)));
     let (body, sum): (Vec<u8>, Option<u32>) = read.map_err(|error| error.to_string())?;
     if sum.is_some_and(|sum| sum != placed::message_sum(name, &body)) {
         return Err(OTHER_SUM.to_owned());

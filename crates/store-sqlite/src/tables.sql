@@ -57,9 +57,10 @@ CREATE TABLE records(
   at INTEGER NOT NULL,              -- milliseconds since the Unix epoch
   effect TEXT,                      -- repeatable, idempotent, once
   digest BLOB,                      -- of the effect's canonical input
-  body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
-  content BLOB,                     -- digest of the body in contents
-  sum INTEGER                       -- of the record; NULL in rows of earlier versions
+  body BLOB,                        -- UTF-8 JSON, or NULL where parts or content stand
+  content BLOB,                     -- digest of the body in contents, in rows of earlier versions
+  sum INTEGER,                      -- of the record; NULL in rows of earlier versions
+  parts TEXT                        -- the recipe of the body, JSON: texts, and contents
 ) STRICT;
 CREATE UNIQUE INDEX records_key ON records(thread, branch, key) WHERE key IS NOT NULL;
 
@@ -67,9 +68,10 @@ CREATE TABLE messages(
   id INTEGER PRIMARY KEY,           -- in the order of writing
   thread INTEGER NOT NULL REFERENCES threads(id),
   name TEXT NOT NULL,
-  body BLOB,                        -- UTF-8 JSON, or NULL where content holds it
+  body BLOB,                        -- as in records, and so are content and parts
   content BLOB,
-  sum INTEGER,                      -- of name and body, as above
+  sum INTEGER,                      -- of name and body
+  parts TEXT,
   UNIQUE(thread, name)
 ) STRICT;
 

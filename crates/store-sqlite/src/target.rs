@@ -11,16 +11,16 @@ use rustagents_core::{
     tool::EffectClass,
 };
 
+use rustagents_store::parts::{INLINE_BYTES, Recipe};
+
 use crate::{
+    bodies::Columns,
     bound::Bound,
     chains::{ChainRow, Chains, NEW_CHAIN, new_chain},
     placed::{self, Placed},
     schema,
     spans::{PLACE, Rows, Tails},
 };
-
-/// Bodies longer than this are stored by content.
-const INLINE_BYTES: usize = 16 << 10;
 
 /// A thread as it stands.
 pub(crate) struct ThreadRow {
@@ -180,7 +180,7 @@ impl<'c> Statements<'c> {
     /// What inserts a record.
     fn insert(&mut self, connection: &'c Connection) -> rusqlite::Result<&mut Bound<'c, 12>> {
         let sql = "INSERT INTO records(thread, parent, branch, kind, version, run, attempt, epoch,
-                                       at, effect, digest, content, id, chain, key, body, sum)
+                                       at, effect, digest, parts, id, chain, key, body, sum)
              VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
         match &mut self.insert {
             Some(insert) => Ok(insert),
@@ -287,7 +287,7 @@ impl Target<'_, '_> {
     pub(crate) fn insert(&mut self, record: &Placed<'_>) -> rusqlite::Result<()> {
         let chain = self.chain(record.chain)?;
         let key = record.key();
-        let (body, content) = self.body(record.body.as_bytes())?;
+        let (body, parts) = self.body(record.body)?;
         let thread = self.thread.row.id;
         let tail = self.tails.of(Rows::Records);
         let id = tail.next(self.connection, thread, record.seq)?;
@@ -306,7 +306,7 @@ impl Target<'_, '_> {
                 &record.at_ms,
                 &record.effect.map(EffectClass::as_str),
                 &record.digest.map(digest),
-                &content.as_ref().map(digest),
+                &parts,
             ],
             &[
                 &id,
@@ -329,25 +329,30 @@ impl Target<'_, '_> {
 
     /// The stored body of the message of that id.
     pub(crate) fn message(&mut self, message: &Message) -> rusqlite::Result<Option<Vec<u8>>> {
-        let sql = "SELECT coalesce(m.body, c.bytes) FROM messages m
+        const COLUMNS: Columns = Columns {
+            body: 0,
+            parts: 1,
+            family: 2,
+        };
+        let sql = "SELECT coalesce(m.body, c.bytes), m.parts, ?3 FROM messages m
              LEFT JOIN contents c ON c.family = ?3 AND c.digest = m.content
              WHERE m.thread = ?1 AND m.name = ?2";
         let row = &self.thread.row;
         prepared(&mut self.statements.message, self.connection, sql)?
             .query_row(params![row.id, message.id.as_str(), row.family], |row| {
-                row.get(0)
+                COLUMNS.read(self.connection, row)
             })
             .optional()
     }
 
     /// Inserts a message, if none has its name.
-    pub(crate) fn insert_message(&mut self, name: &str, body: &[u8]) -> rusqlite::Result<()> {
-        let (inline, content) = self.body(body)?;
+    pub(crate) fn insert_message(&mut self, name: &str, body: &str) -> rusqlite::Result<()> {
+        let (inline, parts) = self.body(body)?;
         let row = &mut self.thread.row;
         let place = row.last_place + 1;
         let tail = self.tails.of(Rows::Messages);
         let id = tail.next(self.connection, row.id, place)?;
-        let sql = "INSERT OR IGNORE INTO messages(id, thread, name, body, content, sum)
+        let sql = "INSERT OR IGNORE INTO messages(id, thread, name, body, parts, sum)
                    VALUES(?1, ?2, ?3, ?4, ?5, ?6)";
         let inserted = prepared(&mut self.statements.insert_message, self.connection, sql)?
             .execute(params![
@@ -355,8 +360,8 @@ impl Target<'_, '_> {
                 row.id,
                 name,
                 inline,
-                content.as_ref().map(|digest| &digest.as_bytes()[..]),
-                placed::message_sum(name, body),
+                parts,
+                placed::message_sum(name, body.as_bytes()),
             ])?;
         if inserted == 1 {
             tail.advance();
@@ -366,14 +371,17 @@ impl Target<'_, '_> {
         Ok(())
     }
 
-    /// The body inline, or the digest under which it is stored.
-    fn body<'b>(&mut self, body: &'b [u8]) -> rusqlite::Result<(Option<&'b [u8]>, Option<Digest>)> {
-        if body.len() <= INLINE_BYTES {
-            return Ok((Some(body), None));
+    /// The body inline, or its recipe. What is large in it is stored then.
+    fn body<'b>(&mut self, body: &'b str) -> rusqlite::Result<(Option<&'b [u8]>, Option<String>)> {
+        let Some((recipe, contents)) = Recipe::of(body) else {
+            return Ok((Some(body.as_bytes()), None));
+        };
+        for content in contents {
+            self.insert_content(content.digest, &content.bytes)?;
         }
-        let digest = Digest::of(body);
-        self.insert_content(digest, body)?;
-        Ok((None, Some(digest)))
+        let recipe = serde_json::to_string(&recipe)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        Ok((None, Some(recipe)))
     }
 
     /// Inserts a content, if the family has none of its digest.

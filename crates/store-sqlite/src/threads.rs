@@ -14,8 +14,11 @@ use rustagents_core::{
     journal::{Compaction, Epoch, Family, JournalError, Owner, Seq, ThreadImage, mention},
 };
 
+use rustagents_store::parts::Recipe;
+
 use crate::{
     batch::{self, Refused},
+    bodies::Columns,
     known::Group,
     placed::Placed,
     reader,
@@ -194,10 +197,10 @@ fn copy_rows(
     connection.execute(
         &format!(
             "INSERT INTO records(id, thread, chain, parent, branch, key, kind, version, run,
-                                 attempt, epoch, at, effect, digest, body, content, sum)
+                                 attempt, epoch, at, effect, digest, body, content, sum, parts)
              SELECT ?4 + {PLACE} - 1, iif(r.key IS NULL, NULL, ?2), n.id, r.parent, r.branch,
                     r.key, r.kind, r.version, r.run, r.attempt, r.epoch, r.at, r.effect,
-                    r.digest, r.body, r.content, r.sum
+                    r.digest, r.body, r.content, r.sum, r.parts
                FROM threads t
                {copied}
                CROSS JOIN chains c ON c.id = r.chain
@@ -213,8 +216,8 @@ fn copy_rows(
     let all = Rows::Messages.all();
     connection.execute(
         &format!(
-            "INSERT INTO messages(id, thread, name, body, content, sum)
-             SELECT ?3 + {PLACE} - 1, ?2, r.name, r.body, r.content, r.sum
+            "INSERT INTO messages(id, thread, name, body, content, sum, parts)
+             SELECT ?3 + {PLACE} - 1, ?2, r.name, r.body, r.content, r.sum, r.parts
                FROM threads t {all} WHERE t.id = ?1 ORDER BY s.start, r.id"
         ),
         params![source.id, copy, base],
@@ -411,12 +414,17 @@ impl Mentioned {
         rows: Rows,
         thread: i64,
     ) -> Result<(), JournalError> {
+        const COLUMNS: Columns = Columns {
+            body: 0,
+            parts: 2,
+            family: 3,
+        };
         let broken = |reason: &dyn std::fmt::Display| JournalError::Corrupt {
             place: "a body that is kept".into(),
             reason: reason.to_string(),
         };
         let sql = format!(
-            "SELECT coalesce(r.body, c.bytes), r.content FROM threads t
+            "SELECT coalesce(r.body, c.bytes), r.content, r.parts, t.family FROM threads t
                {}
                LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
               WHERE t.id = ?1",
@@ -425,8 +433,11 @@ impl Mentioned {
         let mut statement = connection.prepare_cached(&sql).map_err(|e| broken(&e))?;
         let mut rows = statement.query([thread]).map_err(|e| broken(&e))?;
         while let Some(row) = rows.next().map_err(|e| broken(&e))? {
-            let body: Vec<u8> = row.get(0).map_err(|e| broken(&e))?;
+            let body = COLUMNS.read(connection, row).map_err(|e| broken(&e))?;
             let body = String::from_utf8(body).map_err(|e| broken(&e))?;
+            let recipe = COLUMNS.recipe(row).map_err(|e| broken(&e))?;
+            self.digests
+                .extend(recipe.iter().flat_map(Recipe::contents));
             let content: Option<Vec<u8>> = row.get(1).map_err(|e| broken(&e))?;
             let content = content.and_then(|bytes| Digest::from_bytes(&bytes));
             self.digests.extend(content);

@@ -8,6 +8,7 @@
 use std::{future::Future, sync::Arc};
 
 pub mod events;
+mod large;
 mod removed;
 pub mod store;
 pub mod store_model;
@@ -43,6 +44,7 @@ pub async fn journal<J: Journal + 'static, F: Future<Output = J>>(mut fresh: imp
     large_and_odd_bodies_come_back(fresh().await).await;
     concurrent_facts_have_one_order(fresh().await).await;
     threads_are_listed_by_name_in_pages(fresh().await).await;
+    large::suite(&mut fresh).await;
     threads::suite(&mut fresh).await;
     removed::suite(&mut fresh).await;
 }

@@ -10,6 +10,7 @@ use rustagents_core::{
 use rustagents_runtime::threads::{Fork, Keep, fork};
 use rustagents_store::MemoryJournal;
 use rustagents_store_file::FileJournal;
+use rustagents_store_sqlite::SqliteJournal;
 use rustagents_testkit::hooked::HookedJournal;
 use serde_json::json;
 
@@ -72,6 +73,65 @@ async fn a_fork_of_a_thread_that_waits_stores_no_content_again() {
     bench.finish("u").await;
     live.delete(&name("u"), true).await.unwrap();
     assert_eq!(stored(&root), (0, 0), "nobody has it");
+}
+
+/// How many contents stand in a database, and their bytes.
+fn stored_in(path: &Path) -> (usize, u64) {
+    let database = rusqlite::Connection::open(path).unwrap();
+    let sql = "SELECT count(*), coalesce(sum(length(bytes)), 0) FROM contents";
+    let all = database.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)));
+    all.unwrap()
+}
+
+/// Overwrites a channel with one large value in two runs, makes three forks of the
+/// thread while it waits, and takes the thread away: `stored` says how many contents
+/// there are, and their bytes.
+async fn a_large_value_is_stored_once(
+    journal: Arc<dyn Journal>,
+    stored: impl Fn() -> (usize, u64),
+) {
+    const LARGE: usize = 300_000;
+    let bench = Bench::on(journal);
+    let page = json!("p".repeat(LARGE));
+    for _ in 0..2 {
+        bench.say("t", BROKEN, page.clone()).await;
+    }
+    let once = stored();
+    let (contents, bytes) = once;
+    // It was written to the value and, twice, to the list.
+    assert!(contents <= 4, "{contents}");
+    assert!(bytes < LARGE as u64 * 3 / 2, "{bytes} bytes");
+    let waits = bench.say("t", MIXED, page).await;
+    assert_eq!(waits.asks.len(), 2);
+    let before = stored();
+    assert!(before.1 < once.1 + 20_000, "{before:?}, after {once:?}");
+    let first = bench.checkpoints("t").await[0];
+    for (checkpoint, to) in [(None, "u"), (Some(first), "v")] {
+        fork(&*bench.journal, &at("t", checkpoint, to))
+            .await
+            .unwrap();
+    }
+    let copied = bench.journal.copy(&name("t"), &name("w"), None).await;
+    copied.unwrap();
+    assert_eq!(stored(), before, "forks share it");
+    let live = bench.live();
+    for removed in ["t", "v", "w"] {
+        live.delete(&name(removed), true).await.unwrap();
+    }
+    bench.is_whole("u").await;
+    bench.finish("u").await;
+    live.prune(&name("u"), Keep::Last(1)).await.unwrap();
+    bench.is_whole("u").await;
+    live.delete(&name("u"), true).await.unwrap();
+    assert_eq!(stored(), (0, 0), "nobody has it");
+}
+
+#[tokio::test]
+async fn a_large_value_is_stored_once_in_a_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Arc::new(SqliteJournal::open(&path).unwrap());
+    a_large_value_is_stored_once(journal, || stored_in(&path)).await;
 }
 
 /// A thread that waits, and whose first run had a plan that no other one has.
