@@ -88,6 +88,9 @@ const SQLITE: [(u32, &str, &str); 10] = [
 /// The threads of the folder, whose exports are fixtures themselves.
 const THREADS: [&str; 5] = ["copy-8", "gone", "queue-7", "ticket-7", "ticket-8"];
 
+/// Those of the folder whose logs have long messages in parts.
+const LONG: [&str; 2] = ["page", "page-copy"];
+
 fn spec(path: &str) -> PathBuf {
     let spec = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec");
     spec.join(path)
@@ -241,16 +244,18 @@ fn the_threads_of_every_sqlite_journal_are_read_and_go_on() {
 
 #[test]
 fn the_threads_of_every_file_journal_are_read_and_go_on() {
-    let (_folder, path) = folder("journal/file-1");
-    let open = || FileJournal::open(&path).unwrap();
-    for thread in THREADS {
-        block_on(is_whole(open, thread, |export| {
-            assert_eq!(export, text(&format!("journal/export-1/{thread}.jsonl")));
-        }));
+    for (fixture, threads) in [("journal/file-1", &THREADS[..]), ("journal/file-2", &LONG)] {
+        let (_folder, path) = folder(fixture);
+        let open = || FileJournal::open(&path).unwrap();
+        for thread in threads {
+            block_on(is_whole(open, thread, |export| {
+                assert_eq!(export, text(&format!("journal/export-1/{thread}.jsonl")));
+            }));
+        }
+        let rows = block_on(async { open().threads(ThreadQuery::all()).await.unwrap() });
+        let names: Vec<_> = rows.iter().map(|row| row.thread.as_str()).collect();
+        assert_eq!(names, threads, "{fixture}");
     }
-    let rows = block_on(async { open().threads(ThreadQuery::all()).await.unwrap() });
-    let names: Vec<_> = rows.iter().map(|row| row.thread.as_str()).collect();
-    assert_eq!(names, THREADS);
 }
 
 #[test]
@@ -305,7 +310,7 @@ fn every_export_is_imported_to_every_store_and_goes_on() {
         Arc::new(FileJournal::open(folder.path().join("journal")).unwrap()),
         Arc::new(SqliteJournal::open(folder.path().join("journal.db")).unwrap()),
     ];
-    for thread in THREADS {
+    for thread in THREADS.iter().chain(&LONG) {
         let exported = text(&format!("journal/export-1/{thread}.jsonl"));
         for journal in &journals {
             let image = transfer::read(&mut exported.as_bytes()).unwrap();

@@ -7,11 +7,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rustagents_core::journal::{Batch, Content, JournalError, Place, Seq};
+use rustagents_core::{
+    journal::{Batch, Content, JournalError, Place, Seq},
+    message::Message,
+};
 
 use crate::{
+    apart,
     disk::unavailable,
-    line::{self, Line},
+    line::{self, Line, Said},
     log::State,
     store::Store,
     write::{Goal, Writing},
@@ -104,7 +108,7 @@ impl Store {
         batch.check()?;
         let contents = std::mem::take(&mut batch.contents);
         // Until a log mentions them, whoever writes it.
-        let _families = self.families_for(&contents)?;
+        let _families = self.families_for(&contents, apart::has_long(&batch))?;
         let thread = batch.thread.clone();
         let (place, patience) = (self.place(&thread), self.patience());
         let slot = self.cache.slot(&place.name);
@@ -145,6 +149,10 @@ impl Store {
     }
 }
 
+fn said(messages: Vec<Arc<Message>>) -> Vec<Said> {
+    messages.into_iter().map(Said::Whole).collect()
+}
+
 impl Writing<'_> {
     /// Writes a group, and tells each what became of its batch. An error is one of the
     /// disk: whatever the log holds then, it is read again.
@@ -176,7 +184,7 @@ impl Writing<'_> {
         self.store_contents(&family, &job.contents)?;
         self.append(Line::Batch(line::Batch {
             at,
-            messages: std::mem::take(&mut job.batch.messages),
+            messages: said(std::mem::take(&mut job.batch.messages)),
             records: records.into_iter().map(Into::into).collect(),
         }))?;
         Ok(seqs)
@@ -226,7 +234,7 @@ impl Writing<'_> {
         let records = state.thread.place(entries.clone(), *at_ms);
         let seqs = records.iter().map(|record| record.seq).collect();
         together.at = *at_ms;
-        together.messages.extend(messages.iter().cloned());
+        together.messages.extend(said(messages.clone()));
         let rows = records.iter().cloned().map(Into::into);
         together.records.extend(rows);
         state.thread.extend(messages.clone(), records, *at_ms)?;

@@ -66,7 +66,7 @@ impl Cache {
 
     /// Notes how much is remembered, and forgets what was not used for long.
     pub(crate) fn settle(&self, slot: &Slot, state: Option<&State>) {
-        let bytes = state.map_or(0, |state| state.end);
+        let bytes = state.map_or(0, |state| state.end + state.apart);
         slot.bytes.store(bytes, Ordering::Relaxed);
         let mut slots = self.slots();
         let others = |slots: &HashMap<String, Arc<Slot>>| -> u64 {

@@ -23,24 +23,32 @@ use crate::{
     write::unknown,
 };
 
+/// The folder of the families.
+const FAMILIES: &str = "families";
+
 impl Store {
     fn families(&self) -> PathBuf {
-        self.root.join("families")
+        self.root.join(FAMILIES)
     }
 
     fn families_lock(&self) -> PathBuf {
         self.root.join("families.lock")
     }
 
-    /// Keeps collectors out while `contents` are written, if there are any.
-    pub(crate) fn families_for(&self, contents: &[Content]) -> Result<Option<File>, JournalError> {
+    /// Keeps collectors out while `contents` are written, or what `is_long`, if there is
+    /// any.
+    pub(crate) fn families_for(
+        &self,
+        contents: &[Content],
+        is_long: bool,
+    ) -> Result<Option<File>, JournalError> {
         let same = |content: &Content| Digest::of(&content.bytes) == content.digest;
         if !contents.iter().all(same) {
             return Err(JournalError::Malformed {
                 rule: "a content is named by the digest of its bytes",
             });
         }
-        if contents.is_empty() {
+        if contents.is_empty() && !is_long {
             return Ok(None);
         }
         self.families_if_made()
@@ -108,14 +116,7 @@ impl Store {
         let Some(family) = self.look(thread, |state| state.family.clone())? else {
             return Ok(None);
         };
-        let path = self.families().join(family).join(digest.to_string());
-        let Some(bytes) = present(&path, fs::read(&path))? else {
-            return Ok(None);
-        };
-        if Digest::of(&bytes) != digest {
-            return Err(corrupt(&path, "its digest is another one"));
-        }
-        Ok(Some(bytes))
+        read(&self.families().join(family), digest)
     }
 
     /// Removes the contents that no thread of the family mentions, and families
@@ -133,7 +134,10 @@ impl Store {
         let heads = self.heads()?;
         let mut mentioned = BTreeSet::new();
         for head in heads.iter().filter(|head| head.family == family) {
-            let seen = self.look(&head.thread, |state| state.thread.mentioned(&mut mentioned))?;
+            let seen = self.look(&head.thread, |state| {
+                mentioned.extend(&state.parts);
+                state.thread.mentioned(&mut mentioned)
+            })?;
             seen.unwrap_or(Ok(()))?;
         }
         for name in names(&families)? {
@@ -171,6 +175,25 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The folder of a family's contents in the store whose log of a thread has this path.
+pub(crate) fn folder_beside(log: &Path, family: &str) -> PathBuf {
+    // The log, its thread's folder, the folder of all threads.
+    let root = log.ancestors().nth(3).unwrap_or(Path::new(""));
+    root.join(FAMILIES).join(family)
+}
+
+/// A content of the family whose folder this is.
+pub(crate) fn read(folder: &Path, digest: Digest) -> Result<Option<Vec<u8>>, JournalError> {
+    let path = folder.join(digest.to_string());
+    let Some(bytes) = present(&path, fs::read(&path))? else {
+        return Ok(None);
+    };
+    if Digest::of(&bytes) != digest {
+        return Err(corrupt(&path, "its digest is another one"));
+    }
+    Ok(Some(bytes))
 }
 
 /// The names of what stands in a folder; those that are no text are not ours.

@@ -16,7 +16,13 @@ use crate::{
 };
 
 /// The format of the folder, and of the logs in it, that this build writes.
-pub(crate) const FORMAT: u32 = 1;
+///
+/// Format 2 keeps long bodies in parts. A log of format 1 is written to as such, until it
+/// is written anew.
+pub(crate) const FORMAT: u32 = 2;
+
+/// The first format that knows of parts.
+pub(crate) const WITH_PARTS: u32 = 2;
 
 /// The file that marks a folder as ours.
 pub(crate) const MARK: &str = "format";

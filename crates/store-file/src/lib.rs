@@ -30,6 +30,7 @@
 //! Invariant: locks are taken in one order: families, then the thread in this
 //! process, then the thread's file.
 
+mod apart;
 mod batch;
 mod cache;
 mod claims;

@@ -9,11 +9,14 @@ use std::{borrow::Cow, sync::Arc};
 use rustagents_core::{
     digest::Digest,
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
-    journal::{Chain, Epoch, JournalError, MAX_BATCH_BYTES, Owner, Place, Record, Seq},
+    journal::{Chain, Content, Epoch, JournalError, MAX_BATCH_BYTES, Owner, Place, Record, Seq},
     message::Message,
     tool::EffectClass,
 };
+use rustagents_store::parts::{INLINE_BYTES, Recipe};
 use serde::{Deserialize, Serialize};
+
+use crate::apart::Contents;
 
 /// The longest line. JSON writes a control character as six bytes, and names and
 /// numbers stand beside the texts.
@@ -32,7 +35,7 @@ const DIGITS: usize = 16;
 pub(crate) const SUM_BYTES: usize = DIGITS + AFTER_SUM.len();
 
 /// A line of a log.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Line {
     /// The first line: whose log it is.
@@ -42,7 +45,7 @@ pub(crate) enum Line {
     /// A driver took the thread.
     Claim(Claim),
     /// A message, where a log was written anew.
-    Message(u64, Arc<Message>),
+    Message(u64, Said),
     /// A record, where a log was written anew.
     Record(Row),
     /// How the thread stood, after the messages and records.
@@ -50,7 +53,7 @@ pub(crate) enum Line {
 }
 
 /// Whose log it is.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub(crate) format: u32,
     pub(crate) thread: ThreadId,
@@ -58,17 +61,17 @@ pub(crate) struct Head {
 }
 
 /// What was written together.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Batch {
     pub(crate) at: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) messages: Vec<Arc<Message>>,
+    pub(crate) messages: Vec<Said>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) records: Vec<Row>,
 }
 
 /// A driver took the thread.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Claim {
     pub(crate) epoch: Epoch,
     pub(crate) generation: u64,
@@ -76,7 +79,7 @@ pub(crate) struct Claim {
 }
 
 /// How a thread stood when its log was written anew.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Marks {
     pub(crate) epoch: Epoch,
     pub(crate) generation: u64,
@@ -86,8 +89,16 @@ pub(crate) struct Marks {
     pub(crate) updated_at: u64,
 }
 
+/// A message, or the parts of its JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Said {
+    Parts { parts: Recipe },
+    Whole(Arc<Message>),
+}
+
 /// A record.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     seq: Seq,
     branch: Branch,
@@ -104,7 +115,11 @@ pub(crate) struct Row {
     effect: Option<EffectClass>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
+    /// Empty where it is in parts.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     body: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parts: Option<Recipe>,
 }
 
 impl From<Record> for Row {
@@ -124,6 +139,7 @@ impl From<Record> for Row {
             effect: record.effect,
             digest: record.digest,
             body: record.body,
+            parts: None,
         }
     }
 }
@@ -145,6 +161,27 @@ impl From<Row> for Record {
             digest: row.digest,
             body: row.body,
         }
+    }
+}
+
+impl Row {
+    pub(crate) fn is_long(&self) -> bool {
+        self.body.len() > INLINE_BYTES
+    }
+
+    pub(crate) fn take_apart(&mut self, contents: &mut Vec<Content>) {
+        if let Some((parts, more)) = Recipe::of(&self.body) {
+            contents.extend(more);
+            (self.body, self.parts) = (String::new(), Some(parts));
+        }
+    }
+
+    pub(crate) fn put_together(&mut self, contents: &mut Contents<'_>) -> Result<(), String> {
+        if let Some(parts) = self.parts.take() {
+            let text = parts.text(contents)?;
+            self.body = String::from_utf8(text).map_err(|error| error.to_string())?;
+        }
+        Ok(())
     }
 }
 

@@ -81,7 +81,7 @@ impl Store {
         let Some(mut file) = present(&place.log, File::open(&place.log))? else {
             return Ok(None);
         };
-        let mut state = State::new(thread.clone());
+        let mut state = State::outline(thread.clone());
         match state.catch_up(&mut file, &place.log) {
             Err(error @ JournalError::Unavailable { .. }) => Err(error),
             _ => Ok(Some(state.thread.row(thread))),

@@ -5,21 +5,24 @@
 //! damage is an error, and nothing after it counts.
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{BufRead, BufReader, Read, Seek, SeekFrom},
     path::Path,
 };
 
 use rustagents_core::{
+    digest::Digest,
     ids::ThreadId,
-    journal::{JournalError, Owner},
+    journal::{Content, JournalError, Owner},
 };
 use rustagents_store::thread::{Marks, Thread};
 
 use crate::{
+    contents,
     disk::{corrupt, refused},
-    format::FORMAT,
-    line::{self, Line, MAX_LINE_BYTES, SUM_BYTES, Sum},
+    format::{FORMAT, WITH_PARTS},
+    line::{self, Line, MAX_LINE_BYTES, SUM_BYTES, Said, Sum},
 };
 
 /// A thread as its log tells it, up to a place in the log.
@@ -36,7 +39,14 @@ pub(crate) struct State {
     pub(crate) end: u64,
     /// The sum of the last whole line.
     pub(crate) sum: Sum,
+    /// The contents that the log has bodies and messages in.
+    pub(crate) parts: BTreeSet<Digest>,
+    /// The bytes of these bodies and messages.
+    pub(crate) apart: u64,
+    format: u32,
     lines: u64,
+    /// Whether bodies are left where they are, since only the rows matter.
+    is_outline: bool,
 }
 
 /// What a look at a log met.
@@ -58,8 +68,26 @@ impl State {
             owner: Owner::default(),
             end: 0,
             sum: Sum::START,
+            parts: BTreeSet::new(),
+            apart: 0,
+            format: FORMAT,
             lines: 0,
+            is_outline: false,
         }
+    }
+
+    /// One in which bodies that are in parts are empty, and such messages missing. It
+    /// says how a thread stands, and needs no contents, which may go meanwhile.
+    pub(crate) fn outline(name: ThreadId) -> Self {
+        Self {
+            is_outline: true,
+            ..Self::new(name)
+        }
+    }
+
+    /// Whether its lines may be in parts.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.format >= WITH_PARTS
     }
 
     /// Reads what the log gained. After an error, it stands where the damage is.
@@ -67,7 +95,10 @@ impl State {
         let is_same = self.is_of(file).map_err(|e| refused(path, &e))?;
         if !is_same {
             // Written anew, or what it ended in was cut: it is read from the start.
-            *self = Self::new(self.name.clone());
+            *self = Self {
+                is_outline: self.is_outline,
+                ..Self::new(self.name.clone())
+            };
         }
         let sought = file.seek(SeekFrom::Start(self.end));
         sought.map_err(|e| refused(path, &e))?;
@@ -118,10 +149,36 @@ impl State {
 
     fn take_in(&mut self, fields: &[u8], path: &Path) -> Result<(), JournalError> {
         let line = serde_json::from_slice(fields);
-        let line = line.map_err(|error| self.damaged(path, &error.to_string()))?;
+        let mut line: Line = line.map_err(|error| self.damaged(path, &error.to_string()))?;
+        if self.is_outline {
+            line.leave_messages_in_parts();
+        } else {
+            let whole = self.put_together(&mut line, path);
+            whole.map_err(|reason| self.damaged(path, &reason))?;
+        }
         match self.apply(line) {
             Err(JournalError::Malformed { rule }) => Err(self.damaged(path, rule)),
             applied => applied,
+        }
+    }
+
+    fn put_together(&mut self, line: &mut Line, path: &Path) -> Result<(), String> {
+        let folder = contents::folder_beside(path, &self.family);
+        let (parts, apart) = (&mut self.parts, &mut self.apart);
+        line.put_together(&mut |digest| {
+            let bytes = contents::read(&folder, digest).map_err(|error| error.to_string())?;
+            let bytes = bytes.ok_or_else(|| format!("its part {} is missing", digest.short()))?;
+            *apart += bytes.len() as u64;
+            parts.insert(digest);
+            Ok(bytes)
+        })
+    }
+
+    /// Notes the contents of a line that this process wrote.
+    pub(crate) fn has_apart(&mut self, contents: &[Content]) {
+        for content in contents {
+            self.apart += content.bytes.len() as u64;
+            self.parts.insert(content.digest);
         }
     }
 
@@ -136,7 +193,9 @@ impl State {
             Line::Log(head) => self.begin(head),
             Line::Batch(batch) => {
                 let records = batch.records.into_iter().map(Into::into).collect();
-                self.thread.extend(batch.messages, records, batch.at)
+                let messages = batch.messages.into_iter().map(Said::message);
+                let messages = messages.collect::<Result<_, _>>()?;
+                self.thread.extend(messages, records, batch.at)
             }
             Line::Claim(claim) if claim.epoch <= self.thread.epoch => {
                 Err(JournalError::Malformed {
@@ -148,7 +207,8 @@ impl State {
                 (self.generation, self.owner) = (claim.generation, claim.owner);
                 Ok(())
             }
-            Line::Message(place, message) => self.thread.put_message(place, message),
+            Line::Message(_, Said::Parts { .. }) if self.is_outline => Ok(()),
+            Line::Message(place, said) => self.thread.put_message(place, said.message()?),
             Line::Record(row) => self.thread.put(row.into()),
             Line::Marks(marks) => {
                 (self.generation, self.owner) = (marks.generation, marks.owner);
@@ -175,7 +235,7 @@ impl State {
                 rule: "a log stands in the folder of its thread",
             });
         }
-        self.family = head.family;
+        (self.family, self.format) = (head.family, head.format);
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use rustagents_core::{
 use rustagents_store::Thread;
 
 use crate::{
+    apart,
     disk::{present, unavailable},
     line::Claim,
     lock,
@@ -51,13 +52,14 @@ impl Store {
         let family = image.family.take();
         let joined = family.map(|family| self.join(&family)).transpose()?;
         let (families, joined) = joined.unzip();
+        let is_long = apart::have_long(image.records.iter(), image.messages.iter());
         // A broken image makes nothing, not even a folder.
         let thread = Thread::of(image)?;
         self.make()?;
         self.disk.make_folder(&self.threads())?;
         let _families = match families {
             Some(kept_out) => kept_out,
-            None => self.families_for(&contents)?,
+            None => self.families_for(&contents, is_long)?,
         };
         self.write(&name, true, |writing| {
             writing.free(&name)?;
@@ -71,7 +73,8 @@ impl Store {
     pub(crate) fn compact(&self, mut compaction: Compaction) -> Result<Vec<Seq>, JournalError> {
         compaction.batch.check()?;
         let contents = std::mem::take(&mut compaction.batch.contents);
-        let families = self.families_for(&contents)?;
+        // What stays is written anew, and may be in parts.
+        let families = self.families_for(&contents, true)?;
         let name = compaction.batch.thread.clone();
         let (seqs, family) = self.write(&name, false, |writing| {
             let state = writing.known()?;

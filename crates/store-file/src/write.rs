@@ -12,10 +12,11 @@ use rustagents_core::{
 use rustagents_store::{Thread, locks::Patience};
 
 use crate::{
+    apart::Apart,
     cache::Slot,
-    disk::{Draft, present, refused},
+    disk::{present, refused},
     format::FORMAT,
-    line::{Claim, Head, Line, Marks, Row},
+    line::{Claim, Head, Line, Marks, Row, Said, Sum},
     lock,
     log::State,
     store::{Place, Removed, Store, removed},
@@ -158,7 +159,7 @@ impl<'a> Writing<'a> {
     /// an error, what the log holds is read again before anything relies on it.
     pub(crate) fn append(&mut self, line: Line) -> Result<(), JournalError> {
         let mut state = self.take_known()?;
-        let (bytes, sum) = match line.encode(state.sum) {
+        let (bytes, sum) = match self.encode(&mut state, &line) {
             Ok(encoded) => encoded,
             Err(error) => {
                 self.put_back(state);
@@ -178,7 +179,7 @@ impl<'a> Writing<'a> {
         mut state: State,
         line: &Line,
     ) -> Result<(), JournalError> {
-        let (bytes, sum) = line.encode(state.sum)?;
+        let (bytes, sum) = self.encode(&mut state, line)?;
         self.write_line(&state, &bytes)?;
         state.wrote(bytes.len(), sum);
         self.put_back(state);
@@ -193,6 +194,22 @@ impl<'a> Writing<'a> {
 
     pub(crate) fn put_back(&mut self, state: State) {
         *self.state = Some(state);
+    }
+
+    /// The bytes of the line, and its sum. What is long in it is stored as contents.
+    fn encode(&self, state: &mut State, line: &Line) -> Result<(Vec<u8>, Sum), JournalError> {
+        let apart = if state.has_parts() {
+            line.apart()?
+        } else {
+            None
+        };
+        let Some(Apart { line, contents }) = apart else {
+            return line.encode(state.sum);
+        };
+        let encoded = line.encode(state.sum)?;
+        self.store_contents(&state.family, &contents)?;
+        state.has_apart(&contents);
+        Ok(encoded)
     }
 
     /// Contents that a line will mention.
@@ -227,10 +244,18 @@ impl<'a> Writing<'a> {
         self.file = None;
         *self.state = None;
         let mut state = State::new(self.thread.clone());
-        let disk = &self.store.disk;
-        let draft = self.place.folder.join("log.new");
-        disk.replace(&draft, &self.place.log, |draft| {
-            whole.write(&mut state, draft, claim)
+        let (disk, this) = (&self.store.disk, &*self);
+        let draft = this.place.folder.join("log.new");
+        disk.replace(&draft, &this.place.log, |draft| {
+            let mut put = |line: Line| {
+                let (bytes, sum) = this.encode(&mut state, &line)?;
+                draft.write(&bytes)?;
+                state.apply(line)?;
+                state.wrote(bytes.len(), sum);
+                Ok(())
+            };
+            whole.lines(this.thread.clone(), &mut put)?;
+            claim.map_or(Ok(()), |claim| put(Line::Claim(claim)))
         })?;
         *self.state = Some(state);
         Ok(())
@@ -254,27 +279,19 @@ impl<'a> Writing<'a> {
 }
 
 impl Whole {
-    fn write(
+    /// Puts each line of the log.
+    fn lines(
         self,
-        state: &mut State,
-        draft: &mut Draft<'_>,
-        claim: Option<Claim>,
+        name: ThreadId,
+        put: &mut dyn FnMut(Line) -> Result<(), JournalError>,
     ) -> Result<(), JournalError> {
-        let name = state.name.clone();
-        let mut put = |line: Line| {
-            let (bytes, sum) = line.encode(state.sum)?;
-            draft.write(&bytes)?;
-            state.apply(line)?;
-            state.wrote(bytes.len(), sum);
-            Ok(())
-        };
         put(Line::Log(Head {
             format: FORMAT,
             thread: name,
             family: self.family,
         }))?;
         for (place, message) in self.thread.messages(0, usize::MAX) {
-            put(Line::Message(*place, Arc::clone(message)))?;
+            put(Line::Message(*place, Said::Whole(Arc::clone(message))))?;
         }
         for record in self.thread.records() {
             put(Line::Record(Row::from(record.clone())))?;
@@ -287,8 +304,7 @@ impl Whole {
             last_seq: marks.last_seq,
             last_place: marks.last_place,
             updated_at: marks.updated_at_ms,
-        }))?;
-        claim.map_or(Ok(()), |claim| put(Line::Claim(claim)))
+        }))
     }
 }
 

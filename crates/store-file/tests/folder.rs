@@ -39,7 +39,7 @@ async fn opening_and_reading_make_nothing() {
     drop(journal.claim(&name, Owner::default()).await.unwrap());
     assert!(FileJournal::exists(&path).unwrap());
     let mark = fs::read_to_string(path.join("format")).unwrap();
-    assert_eq!(mark, "{\"store\":\"rustagents\",\"format\":1}\n");
+    assert_eq!(mark, "{\"store\":\"rustagents\",\"format\":2}\n");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn foreign_and_newer_folders_are_refused_untouched() {
     let newer = with(
         "newer",
         "format",
-        r#"{"store":"rustagents","format":2,"x":{}}"#,
+        r#"{"store":"rustagents","format":3,"x":{}}"#,
     );
     let before = files(folder.path());
     for path in foreign {
@@ -75,8 +75,8 @@ fn foreign_and_newer_folders_are_refused_untouched() {
     let is_newer = matches!(
         error,
         JournalError::Newer {
-            found: 2,
-            supported: 1,
+            found: 3,
+            supported: 2,
             ..
         }
     );

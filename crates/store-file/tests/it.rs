@@ -17,6 +17,7 @@ mod folder;
 mod groups;
 mod items;
 mod killed;
+mod parts;
 mod sharing;
 #[cfg(unix)]
 mod stopped;

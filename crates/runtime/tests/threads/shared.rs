@@ -7,7 +7,7 @@ use rustagents_core::{
     ids::ThreadId,
     journal::{Journal, JournalError},
 };
-use rustagents_runtime::threads::{Fork, Keep, fork};
+use rustagents_runtime::threads::{Fork, Keep, find, fork};
 use rustagents_store::MemoryJournal;
 use rustagents_store_file::FileJournal;
 use rustagents_store_sqlite::SqliteJournal;
@@ -132,6 +132,16 @@ async fn a_large_value_is_stored_once_in_a_database() {
     let path = folder.path().join("journal.db");
     let journal = Arc::new(SqliteJournal::open(&path).unwrap());
     a_large_value_is_stored_once(journal, || stored_in(&path)).await;
+}
+
+#[tokio::test]
+async fn a_large_value_is_stored_once_in_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("journal");
+    let journal = Arc::new(FileJournal::open(&root).unwrap());
+    a_large_value_is_stored_once(journal, || stored(&root)).await;
+    let another = FileJournal::open(&root).unwrap();
+    assert_eq!(find(&another, &name("u")).await.unwrap(), None);
 }
 
 /// A thread that waits, and whose first run had a plan that no other one has.
