@@ -268,6 +268,8 @@ fn a_status_is_put_together_from_events() {
         (&status["lost"], &status["partial"]),
         (&json!(0), &json!(false))
     );
+    let waiting = desk.rag(&["resume", "demo", "--json"]);
+    assert_eq!(status["steps"], waiting.json()["steps"]);
     let person = desk.rag(&["events", "demo", "--status"]);
     assert!(person.stdout.contains("waiting, attempt 1"), "{person:?}");
     assert!(person.stdout.contains("triage"), "{person:?}");
@@ -275,6 +277,27 @@ fn a_status_is_put_together_from_events() {
         &desk.rag(&["events", "demo", "--status", "--follow", "--json"]),
         "RAG0001",
     );
+}
+
+#[test]
+fn a_status_has_the_steps_that_the_run_reports() {
+    let desk = Desk::new();
+    let waiting = run(&desk, &["--keep-events", "--json"]);
+    let mut options = vec!["--keep-events=yes".to_owned()];
+    options.extend(approvals(&waiting));
+    let ended = desk.resume(&options);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let same = |report: &Said| {
+        let status = desk.rag(&["events", "demo", "--status", "--json"]).json();
+        assert_eq!(
+            (&status["status"], report.status),
+            (&json!("completed"), Some(0))
+        );
+        assert_eq!(status["steps"], report.json()["steps"]);
+    };
+    same(&ended);
+    // Now the order is refunded, and there is nothing to ask.
+    same(&run(&desk, &["--keep-events", "--json"]));
 }
 
 #[test]

@@ -138,12 +138,15 @@ pub enum Event {
         /// The state as JSON.
         state: Value,
     },
-    /// A superstep is recorded.
+    /// A checkpoint is recorded: of a superstep, of the input, or of a migration.
     CheckpointSaved {
         /// The graph inside others that it is of; the root is the run's own.
         namespace: Namespace,
         /// Its number on its chain; on the root, in the thread.
         checkpoint: u64,
+        /// How many supersteps of its graph the run has done by then, without those of
+        /// graphs inside; the checkpoint of an input adds none.
+        steps: u64,
         /// Whether it survives a crash now; if not, it will with the end of the run
         /// at the latest.
         is_durable: bool,

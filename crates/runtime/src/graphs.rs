@@ -272,7 +272,7 @@ impl GraphRunner {
         let first = at.checkpoint + 1;
         let at = graph.open(scope, at, input, self.opening(graph)).await?;
         started(scope);
-        tell_of(scope, first..at.checkpoint + 1);
+        tell_of(scope, first..at.checkpoint + 1, at.step);
         self.drive(graph, scope, at, since).await
     }
 
@@ -494,7 +494,7 @@ impl GraphRunner {
         let migrated = match another.forcing {
             Some(forcing) => {
                 write.merge(forcing.write.clone());
-                0..0
+                Migrated::default()
             }
             None => migrated(graph, &answered, &mut write)?,
         };
@@ -593,8 +593,16 @@ struct Begun {
     scope: Scope,
     /// The definition, where it is another one than before.
     changed: Option<Digest>,
-    /// The checkpoints of migrations.
-    migrated: Range<u64>,
+    migrated: Migrated,
+}
+
+/// What migrations came to.
+#[derive(Clone, Default)]
+struct Migrated {
+    /// Their checkpoints.
+    checkpoints: Range<u64>,
+    /// How many supersteps the run has done, before and after them.
+    steps: u64,
 }
 
 impl Begun {
@@ -606,7 +614,8 @@ impl Begun {
         if let Some(definition) = self.changed {
             scope.emit(|| Event::DefinitionChanged { definition });
         }
-        tell_of(scope, self.migrated.clone());
+        let migrated = self.migrated.clone();
+        tell_of(scope, migrated.checkpoints, migrated.steps);
     }
 }
 
@@ -678,27 +687,31 @@ fn definition<S: GraphState>(graph: &Graph<S>) -> Content {
     }
 }
 
-/// Adds to `write` what the state of an older program owes, and says which checkpoints.
+/// Adds to `write` what the state of an older program owes.
 fn migrated<S: GraphState>(
     graph: &Graph<S>,
     scope: &Scope,
     write: &mut Write,
-) -> Result<Range<u64>, Halt> {
+) -> Result<Migrated, Halt> {
     if graph.migrations().next().is_none() {
-        return Ok(0..0);
+        return Ok(Migrated::default());
     }
     let at = graph.restore(scope)?;
     let first = at.checkpoint + 1;
     let at = graph.migrate(scope, at, write)?;
-    Ok(first..at.checkpoint + 1)
+    Ok(Migrated {
+        checkpoints: first..at.checkpoint + 1,
+        steps: at.step,
+    })
 }
 
-/// Tells those who watch of checkpoints.
-fn tell_of(scope: &Scope, checkpoints: Range<u64>) {
+/// Tells those who watch of checkpoints that no superstep came to.
+fn tell_of(scope: &Scope, checkpoints: Range<u64>, steps: u64) {
     for checkpoint in checkpoints {
         scope.emit(|| Event::CheckpointSaved {
             namespace: Namespace::root(),
             checkpoint,
+            steps,
             is_durable: !scope.is_behind(),
         });
     }

@@ -59,11 +59,12 @@ pub fn line(event: &Event) -> (&'static str, Value) {
         Event::Forced { what, why } => ("run.forced", json!({ "what": what, "why": why })),
         Event::CheckpointSaved {
             checkpoint,
+            steps,
             is_durable,
             ..
         } => (
             "checkpoint.saved",
-            json!({ "checkpoint": checkpoint, "durable": is_durable }),
+            json!({ "checkpoint": checkpoint, "steps": steps, "durable": is_durable }),
         ),
         Event::RunEnded { how, message } => (
             "run.ended",

@@ -312,6 +312,7 @@ impl Runtime {
         scope.emit(|| Event::CheckpointSaved {
             namespace: Namespace::root(),
             checkpoint: at.checkpoint,
+            steps: at.step,
             is_durable: !scope.is_behind(),
         });
         let driven = self.drive(program, scope, at, since).await;

@@ -23,7 +23,7 @@ pub use self::thread::ThreadStatus;
 use self::told::Told;
 
 /// The version of the projections' form.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -70,7 +70,9 @@ pub struct GraphRunStatus {
     pub status: ExecutionStatus,
     /// The last checkpoint of the run's own chain.
     pub checkpoint: Option<u64>,
-    /// How many supersteps the attempt has done.
+    /// How many supersteps of its own graph the run has done, without those of graphs
+    /// inside, as [`GraphRun::steps`](crate::GraphRun::steps) counts them. Events that
+    /// an older build kept do not say it; of these, the checkpoints are counted.
     pub steps: u64,
     /// The tasks at work.
     pub active: BTreeSet<String>,
@@ -114,7 +116,8 @@ impl GraphRunStatus {
                     thread: Some(thread.to_owned()),
                     attempt,
                     status: ExecutionStatus::Running,
-                    checkpoint: self.checkpoint,
+                    checkpoint: self.checkpoint.filter(|_| attempt > 1),
+                    steps: if attempt > 1 { self.steps } else { 0 },
                     started_ms: self.started_ms,
                     updated_ms: self.updated_ms,
                     offset: self.offset,
@@ -131,9 +134,11 @@ impl GraphRunStatus {
                 self.active.remove(task);
                 self.asks.extend(asks.into_iter().map(str::to_owned));
             }
-            Told::CheckpointSaved { checkpoint } => {
+            Told::CheckpointSaved { checkpoint, steps } => {
+                // The first attempt begins with the checkpoint of the input.
+                let is_input = self.attempt == 1 && self.checkpoint.is_none();
+                self.steps = steps.unwrap_or(self.steps + u64::from(!is_input));
                 self.checkpoint = Some(checkpoint);
-                self.steps += 1;
             }
             Told::RunEnded { how, message } => self.end(how, message, at_ms),
             Told::NodeRetried { .. } | Told::NodeCached { .. } | Told::Other => {}

@@ -401,6 +401,7 @@ mod tests {
             _ if *line == "checkpoint" => Event::CheckpointSaved {
                 namespace: Namespace::root(),
                 checkpoint: 2,
+                steps: 1,
                 is_durable: true,
             },
             _ => Event::NodeStarted {

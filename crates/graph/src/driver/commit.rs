@@ -281,6 +281,7 @@ impl<S: GraphState> Driver<'_, S> {
         self.scope.emit(|| Event::CheckpointSaved {
             namespace: self.scope.namespace().clone(),
             checkpoint: at.checkpoint,
+            steps: at.step,
             is_durable: !self.scope.is_behind(),
         });
         self.scope

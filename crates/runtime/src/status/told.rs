@@ -44,6 +44,8 @@ pub(super) enum Told<'a> {
     /// On the run's own chain.
     CheckpointSaved {
         checkpoint: u64,
+        /// Events that an older build kept do not say.
+        steps: Option<u64>,
     },
     RunEnded {
         how: RunEnd,
@@ -63,9 +65,11 @@ impl<'a> Told<'a> {
             Event::CheckpointSaved {
                 namespace,
                 checkpoint,
+                steps,
                 ..
             } if namespace.is_root() => Self::CheckpointSaved {
                 checkpoint: *checkpoint,
+                steps: Some(*steps),
             },
             Event::RunEnded { how, message } => Self::RunEnded {
                 how: *how,
@@ -133,6 +137,7 @@ impl<'a> Told<'a> {
             },
             "checkpoint.saved" if event.namespace.is_root() => Self::CheckpointSaved {
                 checkpoint: number("checkpoint")?,
+                steps: number("steps"),
             },
             "node.started" => Self::NodeStarted {
                 node: text("node")?,

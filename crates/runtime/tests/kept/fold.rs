@@ -94,3 +94,76 @@ async fn a_run_that_waits_and_what_was_dropped_are_told() {
     status.catch_up(&*journal, &thread()).await.unwrap();
     assert!(!status.is_partial);
 }
+
+/// Asks in its second superstep of three.
+fn asking() -> GraphBuilder {
+    GraphBuilder::new("asking")
+        .channel("seen", Reducer::Append)
+        .function("first", |_, _| async { Ok(NodeOutput::new()) })
+        .function("ask", |_, context: TaskContext| async move {
+            context.ask("on?").await?;
+            Ok(NodeOutput::new())
+        })
+        .function("last", |_, _| async { Ok(NodeOutput::new()) })
+        .start(["first"])
+        .sequence(["first", "ask", "last", END])
+}
+
+/// The same events as a build before wrote them, which did not say the steps.
+fn as_of_old(events: Vec<PlacedEvent>) -> Vec<PlacedEvent> {
+    let without = |mut placed: PlacedEvent| {
+        placed
+            .event
+            .payload
+            .as_object_mut()
+            .unwrap()
+            .remove("steps");
+        placed
+    };
+    events.into_iter().map(without).collect()
+}
+
+#[tokio::test]
+async fn the_steps_of_a_status_are_those_that_the_run_reports() {
+    let journal = Arc::new(MemoryEvents::default());
+    let live = Arc::new(Mutex::new((GraphRunStatus::default(), 0)));
+    let listener = Arc::clone(&live);
+    let events = Events::listen(move |event| {
+        let (status, offset) = &mut *listener.lock().unwrap();
+        *offset += 1;
+        status.apply(*offset, 5, event);
+    });
+    let runner = runner(events, KeepEvents::new(journal.clone()));
+    let same = async |steps: u64, old: u64| {
+        let mut status = ThreadStatus::new();
+        status.catch_up(&*journal, &thread()).await.unwrap();
+        assert_eq!(status.status.steps, steps);
+        assert_eq!(live.lock().unwrap().0.steps, steps);
+        let mut status = ThreadStatus::new();
+        for placed in as_of_old(all(&*journal).await) {
+            status.apply(&placed);
+        }
+        assert_eq!(status.status.steps, old, "of an older build");
+    };
+    let graph = asking().compile().unwrap();
+    // The second run opens where the first ended.
+    for _ in 0..2 {
+        let waits = runner.run(&graph, "t", Writes::new()).await.unwrap();
+        let ask = waits.asks()[0].id.to_string();
+        assert_eq!(waits.steps, 1);
+        same(1, 1).await;
+        let still = runner.resume(&graph, "t", ()).await.unwrap();
+        assert_eq!(still.asks().len(), 1);
+        let ended = runner.resume(&graph, "t", [(ask, json!(true))]).await;
+        assert_eq!(ended.unwrap().steps, 3);
+        same(3, 3).await;
+    }
+    // A migration is a checkpoint, and no step.
+    let waits = runner.run(&graph, "t", Writes::new()).await.unwrap();
+    let ask = waits.asks()[0].id.to_string();
+    let newer = asking().migration("nothing", |_| Ok(()));
+    let newer = newer.compile().unwrap();
+    let ended = runner.resume(&newer, "t", [(ask, json!(true))]).await;
+    assert_eq!(ended.unwrap().steps, 3);
+    same(3, 4).await;
+}
