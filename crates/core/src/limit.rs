@@ -3,9 +3,10 @@
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures::task::AtomicWaker;
@@ -22,6 +23,8 @@ pub(crate) struct Limit {
     /// It is of something that the task around it has at work beside its node.
     is_beside: bool,
     is_over: AtomicBool,
+    /// When it last gave a sign of life, in nanoseconds of the run's clock.
+    alive: AtomicU64,
     unsettled: AtomicUsize,
     /// How much of that is beside the node.
     beside: AtomicUsize,
@@ -74,6 +77,18 @@ impl Limit {
     pub(crate) fn is_over(&self) -> bool {
         let mut all = self.all();
         all.any(|limit| limit.is_over.load(Ordering::Acquire))
+    }
+
+    /// Notes a sign of life at `now`, for this one and all around it.
+    pub(crate) fn note_alive(&self, now: Duration) {
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        for limit in self.all() {
+            limit.alive.fetch_max(now, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn last_alive(&self) -> Duration {
+        Duration::from_nanos(self.alive.load(Ordering::Relaxed))
     }
 
     pub(crate) fn poll_settled(&self, cx: &Context<'_>) -> Poll<()> {
@@ -207,6 +222,18 @@ mod tests {
         let other = Limit::inside(Some(&outer));
         outer.end();
         assert!(other.is_over());
+    }
+
+    #[test]
+    fn a_sign_of_life_counts_for_all_around_and_for_none_inside() {
+        let outer = Limit::inside(None);
+        let beside = Limit::beside(&outer);
+        let inner = Limit::inside(Some(&beside));
+        let all = || [&outer, &beside, &inner].map(|limit| limit.last_alive().as_secs());
+        beside.note_alive(Duration::from_secs(7));
+        assert_eq!(all(), [7, 7, 0]);
+        inner.note_alive(Duration::from_secs(5));
+        assert_eq!(all(), [7, 7, 5], "none is taken back");
     }
 
     #[test]

@@ -372,6 +372,21 @@ impl Scope {
         limit.is_some_and(|limit| limit.is_over())
     }
 
+    /// Gives a sign of life of the task that its time is of, and of those around it.
+    /// Each event that it [emits](Self::emit) is one, whether anybody hears it or not.
+    pub fn sign_of_life(&self) {
+        if let Some(limit) = &self.facts.limit {
+            limit.note_alive(self.run().clock.elapsed());
+        }
+    }
+
+    /// When the task that its time is of, or something inside it, last gave a sign of
+    /// life, by the clock of the run; zero where none did.
+    pub fn last_sign_of_life(&self) -> Duration {
+        let limit = self.facts.limit.as_ref();
+        limit.map_or(Duration::ZERO, |limit| limit.last_alive())
+    }
+
     /// Notes an effect that must not be dropped in the middle, though its time be over.
     pub fn unsettled(&self) -> Unsettled {
         Unsettled::of(self.facts.limit.as_ref())
@@ -533,8 +548,10 @@ impl Scope {
         self.run().budget.time_left(driven)
     }
 
-    /// Emits an event, if somebody listens.
+    /// Emits an event, if somebody listens, and gives a [sign of
+    /// life](Self::sign_of_life).
     pub fn emit(&self, build: impl FnOnce() -> Event) {
+        self.sign_of_life();
         self.run().events.emit(build);
     }
 

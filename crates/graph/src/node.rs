@@ -7,9 +7,8 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use rustagents_core::{
@@ -382,8 +381,6 @@ struct Inner {
     argument: Option<Value>,
     tries: u32,
     holds: Option<Box<Holds>>,
-    /// Nanoseconds of the run's clock.
-    alive: AtomicU64,
     /// The thread that polls the task right now; 0 if none does.
     polled: AtomicUsize,
     /// Whether anybody looked at what it holds: most tasks hold nothing.
@@ -459,7 +456,6 @@ impl TaskContext {
             argument: task.argument.clone(),
             tries,
             holds,
-            alive: AtomicU64::default(),
             polled: AtomicUsize::new(0),
             is_held: AtomicBool::default(),
             held: Mutex::default(),
@@ -543,7 +539,6 @@ impl TaskContext {
     /// Tells whoever watches the run of something, for once: it is not recorded. It
     /// also says that the task is alive.
     pub fn tell(&self, value: impl Into<Value>) {
-        self.heartbeat();
         self.0.scope.emit(|| Event::Custom {
             node: self.0.node.clone(),
             task: TaskId::from(self.0.scope.namespace().as_str()),
@@ -551,16 +546,10 @@ impl TaskContext {
         });
     }
 
-    /// Says that the task is alive, for a time-out that waits for a sign of it.
+    /// Says that the task is alive, for a time-out that waits for a sign of it: one of
+    /// its own node, or of a node around the graph that it is in.
     pub fn heartbeat(&self) {
-        let now = self.0.scope.run().clock.elapsed();
-        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        self.0.alive.fetch_max(now, Ordering::Relaxed);
-    }
-
-    /// When the task last said that it is alive, by the clock of the run.
-    pub(crate) fn last_sign_of_life(&self) -> Duration {
-        Duration::from_nanos(self.0.alive.load(Ordering::Relaxed))
+        self.0.scope.sign_of_life();
     }
 
     /// Whether the node may have asked or begun something.

@@ -251,7 +251,11 @@ impl Timeout {
         }
     }
 
-    /// Between two signs of life: a heartbeat, or a step that ends.
+    /// Between two signs of life: a heartbeat, what the task
+    /// [tells](crate::TaskContext::tell), or a step that ends. Those of what runs inside
+    /// count for the node around it, however deep it is: of an agent, each part of an
+    /// answer as it comes, each answer, and each call that begins or ends; of a graph,
+    /// each task that begins or ends, each superstep, and the signs of its tasks.
     pub fn idle(limit: Duration) -> Self {
         Self {
             run: None,

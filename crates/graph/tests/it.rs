@@ -8,6 +8,7 @@
     reason = "a failed expectation is a failed test"
 )]
 
+mod alive;
 mod asks;
 mod bench;
 mod builder;

@@ -1,5 +1,6 @@
 //! Graphs of one's own on a journal.
 
+mod alive;
 mod between;
 mod change;
 mod children;

@@ -133,10 +133,11 @@ impl Driver<'_> {
         let answer = fold(
             self.agent.model.stream(request),
             self.agent.limits,
-            |delta| {
-                if let ModelDelta::Text(text) = delta {
+            |delta| match delta {
+                ModelDelta::Text(text) => {
                     self.emit(|| AgentEvent::TextDelta { text: text.clone() });
                 }
+                _ => self.scope.sign_of_life(),
             },
         );
         let mut answer = std::pin::pin!(answer.fuse());

@@ -259,7 +259,7 @@ impl<S: GraphState> Driver<'_, S> {
         loop {
             let now = clock.elapsed();
             let run = timeout.run.map(|limit| (began + limit, limit, "took"));
-            let alive = context.last_sign_of_life().max(began);
+            let alive = context.scope().last_sign_of_life().max(began);
             let idle = timeout
                 .idle
                 .map(|limit| (alive + limit, limit, "was idle for"));
