@@ -4,7 +4,7 @@ mod check;
 mod fault;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fmt,
     sync::Arc,
     time::Duration,
@@ -72,7 +72,9 @@ pub struct GraphBuilder<S: GraphState = State> {
     adapted: Vec<String>,
     specs: BTreeMap<String, NodeSpec>,
     caches: BTreeMap<String, CacheRule<S>>,
-    defaults: NodeSpec,
+    defaults: Option<NodeSpec>,
+    /// The nodes to which others hand their failures.
+    handlers: BTreeSet<NodeName>,
     start: Vec<String>,
     edges: Vec<(String, String)>,
     routes: Vec<(String, String, Vec<String>)>,
@@ -83,6 +85,8 @@ pub struct GraphBuilder<S: GraphState = State> {
     recursion_limit: u64,
     concurrency: usize,
     migrations: Vec<Migration>,
+    /// What was said once more, of which only the first counts.
+    repeated: Vec<GraphFault>,
 }
 
 impl<S: GraphState> fmt::Debug for GraphBuilder<S> {
@@ -143,7 +147,8 @@ impl<S: GraphState> GraphBuilder<S> {
             adapted: Vec::new(),
             specs: BTreeMap::new(),
             caches: BTreeMap::new(),
-            defaults: NodeSpec::new(),
+            defaults: None,
+            handlers: BTreeSet::new(),
             start: Vec::new(),
             edges: Vec::new(),
             routes: Vec::new(),
@@ -154,6 +159,7 @@ impl<S: GraphState> GraphBuilder<S> {
             recursion_limit: RECURSION_LIMIT,
             concurrency: CONCURRENCY,
             migrations: Vec::new(),
+            repeated: Vec::new(),
         }
     }
 
@@ -210,10 +216,15 @@ impl<S: GraphState> GraphBuilder<S> {
         self.node(name, adapter)
     }
 
-    /// Says how a node is run.
+    /// Says how a node is run: once, and all of it.
     #[must_use]
     pub fn spec(mut self, node: impl fmt::Display, spec: NodeSpec) -> Self {
-        self.specs.insert(node.to_string(), spec);
+        self.handlers.extend(spec.on_error.clone());
+        let node = node.to_string();
+        match self.specs.entry(node.clone()) {
+            Entry::Vacant(place) => drop(place.insert(spec)),
+            Entry::Occupied(_) => self.repeated.push(GraphFault::DuplicateSpec { node }),
+        }
         self
     }
 
@@ -230,16 +241,29 @@ impl<S: GraphState> GraphBuilder<S> {
         key: impl Fn(&S, Option<&Value>) -> Option<Value> + Send + Sync + 'static,
     ) -> Self {
         let key = Arc::new(key);
-        self.caches
-            .insert(node.to_string(), CacheRule { key, ttl, cache });
+        let node = node.to_string();
+        match self.caches.entry(node.clone()) {
+            Entry::Vacant(place) => drop(place.insert(CacheRule { key, ttl, cache })),
+            Entry::Occupied(_) => self.repeated.push(GraphFault::DuplicateCache { node }),
+        }
         self
     }
 
-    /// Says how nodes are run that do not say it themselves: tries, time, error
-    /// handler and group. An error handler is not its own.
+    /// Says how all nodes are run. Tries, time, error handler and group are for those
+    /// that do not say it themselves, and metadata for those that do not have the key.
+    /// Questions before and after a task, and that a node is optional, are for all of
+    /// them. Deferred, and keeping the state of a graph, are for each node to say; here
+    /// they are faults.
+    ///
+    /// The error handler of the defaults is not that of a node to which others hand
+    /// their failures: what such a node has, it says itself.
     #[must_use]
     pub fn defaults(mut self, spec: NodeSpec) -> Self {
-        self.defaults = spec;
+        self.handlers.extend(spec.on_error.clone());
+        if self.defaults.is_some() {
+            self.repeated.push(GraphFault::DuplicateDefaults);
+        }
+        self.defaults.get_or_insert(spec);
         self
     }
 
@@ -355,7 +379,11 @@ impl<S: GraphState> GraphBuilder<S> {
     /// Declares a group of nodes of which at most `limit` tasks run at the same time.
     #[must_use]
     pub fn group(mut self, name: impl Into<String>, limit: usize) -> Self {
-        self.groups.insert(name.into(), limit);
+        let group = name.into();
+        match self.groups.entry(group.clone()) {
+            Entry::Vacant(place) => drop(place.insert(limit)),
+            Entry::Occupied(_) => self.repeated.push(GraphFault::DuplicateGroup { group }),
+        }
         self
     }
 
@@ -495,13 +523,12 @@ impl<S: GraphState> GraphBuilder<S> {
 
     fn spec_of(&self, name: &str) -> NodeSpec {
         let own = self.specs.get(name).cloned().unwrap_or_default();
-        let mut spec = own.or(&self.defaults);
-        if spec
-            .on_error
-            .as_ref()
-            .is_some_and(|node| node.as_str() == name)
-        {
-            spec.on_error = None;
+        let Some(defaults) = &self.defaults else {
+            return own;
+        };
+        let mut spec = own.or(defaults);
+        if spec.on_error.is_none() && !self.handlers.contains(name) {
+            spec.on_error.clone_from(&defaults.on_error);
         }
         spec
     }

@@ -27,7 +27,8 @@ impl NodeSpec {
         Self::default()
     }
 
-    /// Runs when nothing else is left to do.
+    /// Runs when nothing else is left to do. No graph's defaults can say it: were all
+    /// nodes deferred, none would be.
     #[must_use]
     pub fn deferred(mut self) -> Self {
         self.is_deferred = true;
@@ -64,21 +65,24 @@ impl NodeSpec {
     }
 
     /// Its failure fails nothing: it then writes nothing, and goes on as if it had
-    /// ended well. A node with routes or commands cannot be optional.
+    /// ended well. A node with routes or commands cannot be optional, and the
+    /// defaults of a graph with such a node cannot say it.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.is_optional = true;
         self
     }
 
-    /// Asks a person before each of its tasks; any answer lets it run.
+    /// Asks a person before each of its tasks; any answer lets it run. Where the graph's
+    /// defaults say it, all nodes do.
     #[must_use]
     pub fn ask_before(mut self) -> Self {
         self.asks.before = true;
         self
     }
 
-    /// Asks a person after each of its tasks; any answer lets the graph go on.
+    /// Asks a person after each of its tasks; any answer lets the graph go on. Where the
+    /// graph's defaults say it, all nodes do.
     #[must_use]
     pub fn ask_after(mut self) -> Self {
         self.asks.after = true;
@@ -92,7 +96,8 @@ impl NodeSpec {
     ///
     /// The node must hold a graph, as [`subgraph`](crate::GraphBuilder::subgraph) and
     /// [`adapted`](crate::GraphBuilder::adapted) declare it. Two tasks of it in one
-    /// superstep are refused, since neither could begin where the other ended.
+    /// superstep are refused, since neither could begin where the other ended. No graph's
+    /// defaults can say it.
     #[must_use]
     pub fn keep_state(mut self) -> Self {
         self.keeps_state = true;
@@ -108,17 +113,32 @@ impl NodeSpec {
         self
     }
 
-    /// With what is not said here as `defaults` say.
+    /// With what is not said here as `defaults` say, the error handler left out: whether
+    /// that is for a node, the graph knows. What [is no default](Self::not_a_default) is
+    /// left out, too.
     pub(crate) fn or(mut self, defaults: &Self) -> Self {
         self.retry = self.retry.or_else(|| defaults.retry.clone());
         self.timeout = self.timeout.or(defaults.timeout);
         self.group = self.group.or_else(|| defaults.group.clone());
-        self.on_error = self.on_error.or_else(|| defaults.on_error.clone());
+        self.is_optional |= defaults.is_optional;
+        self.asks.before |= defaults.asks.before;
+        self.asks.after |= defaults.asks.after;
         for (key, value) in &defaults.metadata {
             let entry = self.metadata.entry(key.clone());
             entry.or_insert_with(|| value.clone());
         }
         self
+    }
+
+    /// What each node has to say for itself, of what is said here.
+    pub(crate) fn not_a_default(&self) -> impl Iterator<Item = &'static str> {
+        let said = [
+            (self.is_deferred, "deferred"),
+            (self.keeps_state, "keep_state"),
+        ];
+        said.into_iter()
+            .filter(|(is_said, _)| *is_said)
+            .map(|(_, name)| name)
     }
 
     /// Whether a task of it is anything but run once.

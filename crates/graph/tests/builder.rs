@@ -3,7 +3,7 @@ use std::sync::Arc;
 use rustagents_core::code::Coded;
 use rustagents_graph::{
     END, Graph, GraphBuilder, GraphFault, GraphFaults, MemoryCache, NodeOutput, NodeSpec, Outcome,
-    Reducer, RetryPolicy, State, Update, Writes, node_fn,
+    Reducer, RetryPolicy, START, State, Update, Writes, node_fn,
 };
 use serde_json::Value;
 use tokio::sync::Barrier;
@@ -155,6 +155,71 @@ fn each_way_to_a_node_that_is_not_there_is_told() {
 }
 
 #[test]
+fn what_begins_or_ends_at_no_node_is_told() {
+    let end = "an edge starts at `END`, which is behind all nodes";
+    let start = "an edge, a route, commands or a join start at `START`, for which there are \
+                 `start` and `start_branch`";
+    let to_start = "`a` leads to `START`, which is before all nodes";
+    let done = || one().finish("a");
+    for (what, builder, expected) in [
+        ("an edge to it", one().edge("a", START), to_start),
+        ("a route to it", one().route("a", "x", [START]), to_start),
+        ("a join to it", one().join(["a"], START), to_start),
+        ("an edge from it", done().edge(START, "a"), start),
+        ("a route from it", done().route(START, "x", ["a"]), start),
+        ("commands from it", done().commands(START, ["a"]), start),
+        ("a join from it", done().join([START], "a"), start),
+        ("an edge from the end", done().edge(END, "a"), end),
+        ("a route from the end", done().route(END, "x", ["a"]), end),
+        ("a join from the end", done().join([END], "a"), end),
+        (
+            "a branch from the end",
+            done().branch(END, |_| "x", [("x", "a")]),
+            end,
+        ),
+    ] {
+        assert_eq!(told(builder), [expected], "{what}");
+    }
+    let cache = Arc::new(MemoryCache::new(1));
+    let unknown = done()
+        .spec("ghost", NodeSpec::new())
+        .cached("spectre", cache, None, |_, _| None);
+    assert_eq!(
+        told(unknown),
+        [
+            "a specification is of `ghost`, which does not exist",
+            "a cache is of `spectre`, which does not exist",
+        ]
+    );
+}
+
+#[test]
+fn what_is_said_twice_is_told() {
+    let cache = || Arc::new(MemoryCache::new(1));
+    let builder = one()
+        .finish("a")
+        .spec("a", NodeSpec::new().ask_before())
+        .spec("a", NodeSpec::new().retry(RetryPolicy::new()))
+        .cached("a", cache(), None, |_, _| None)
+        .cached("a", cache(), None, |_, _| None)
+        .group("few", 1)
+        .group("few", 2)
+        .defaults(NodeSpec::new().ask_before())
+        .defaults(NodeSpec::new())
+        .recursion_limit(0);
+    assert_eq!(
+        told(builder),
+        [
+            "there are two specifications of `a`",
+            "`a` is cached twice",
+            "there are two groups `few`",
+            "there are two defaults",
+            "the recursion limit is 0",
+        ]
+    );
+}
+
+#[test]
 fn each_fault_of_a_specification_is_told() {
     let with = |spec| one().finish("a").spec("a", spec);
     for (builder, expected) in [
@@ -176,6 +241,26 @@ fn each_fault_of_a_specification_is_told() {
             one()
                 .route("a", "x", [END])
                 .spec("a", NodeSpec::new().optional()),
+            "`a` is optional, and chooses its way, which nobody would choose after a failure",
+        ),
+        (
+            with(NodeSpec::new().on_error("a")),
+            "`a` is its own error handler",
+        ),
+        (
+            one()
+                .finish("a")
+                .defaults(NodeSpec::new().deferred().ask_before()),
+            "the defaults say `deferred`, which each node has to say for itself",
+        ),
+        (
+            one().finish("a").defaults(NodeSpec::new().keep_state()),
+            "the defaults say `keep_state`, which each node has to say for itself",
+        ),
+        (
+            one()
+                .route("a", "x", [END])
+                .defaults(NodeSpec::new().optional()),
             "`a` is optional, and chooses its way, which nobody would choose after a failure",
         ),
         (

@@ -534,6 +534,65 @@ async fn defaults_are_for_nodes_that_do_not_say_it_themselves() {
     assert_eq!(seen(&end.state), [json!(2)]);
 }
 
+#[tokio::test]
+async fn defaults_ask_around_each_task_and_make_each_node_optional() {
+    let world = World::new();
+    let graph = builder()
+        .node("a", noting("a", &world))
+        .function("b", |_, _| async { Err(NodeError::failed("no luck")) })
+        .spec("a", NodeSpec::new().ask_after())
+        .defaults(NodeSpec::new().ask_before().optional())
+        .start(["a"])
+        .sequence(["a", "b", END])
+        .compile()
+        .unwrap();
+    let bench = Bench::new();
+    for expected in ["a:1.0/before", "a:1.0/after", "b:2.0/before"] {
+        let asked = asks(&bench.attempt(&graph).await.unwrap());
+        assert_eq!(asked[0].id.as_str(), expected);
+        bench.answer(&asked[0].id, json!(true)).await;
+    }
+    let end = bench.attempt(&graph).await.unwrap();
+    assert!(matches!(end.outcome, Outcome::Completed), "{end:?}");
+    assert_eq!(seen(&end.state), ["a"]);
+}
+
+/// A graph whose node `a` fails, and whose handler `first` does, if it is to.
+fn handing_on(fails: bool, first: NodeSpec) -> Graph {
+    builder()
+        .function("a", |_, _| async { Err(NodeError::failed("no luck")) })
+        .function("first", move |_, _| async move {
+            if fails {
+                return Err(NodeError::failed("nor here"));
+            }
+            Ok(NodeOutput::new().write("seen", Update::Value(json!("first"))))
+        })
+        .node("last", noting("last", &World::new()))
+        .spec("a", NodeSpec::new().on_error("first"))
+        .spec("first", first)
+        .defaults(NodeSpec::new().on_error("last"))
+        .start(["a"])
+        .finish("a")
+        .finish("first")
+        .finish("last")
+        .compile()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn the_default_error_handler_is_for_no_node_that_handles_failures() {
+    let end_of = async |fails, spec| {
+        let graph = handing_on(fails, spec);
+        Bench::new().attempt(&graph).await.unwrap()
+    };
+    let end = end_of(true, NodeSpec::new()).await;
+    assert_eq!(failure(&end), "first RAG0804: nor here");
+    let end = end_of(true, NodeSpec::new().on_error("last")).await;
+    assert_eq!(seen(&end.state), ["last"], "unless it says so itself");
+    let end = end_of(false, NodeSpec::new()).await;
+    assert_eq!(seen(&end.state), ["first"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_that_waits_for_ever_is_dropped_when_the_run_is_cancelled() {
     let world = World::new();

@@ -6,6 +6,7 @@ use super::{END, GraphBuilder, GraphFault, START};
 use crate::{
     graph::{Graph, Join},
     migration::Migration,
+    policy::NodeSpec,
     state::{ChannelSpec, GraphState, Reducer},
 };
 
@@ -13,7 +14,7 @@ impl<S: GraphState> GraphBuilder<S> {
     /// Every fault.
     pub(super) fn faults(&self) -> Vec<GraphFault> {
         let names: BTreeSet<&str> = self.nodes.iter().map(|(name, _)| name.as_str()).collect();
-        let mut faults = Vec::new();
+        let mut faults = self.repeated.clone();
         self.check_names(&mut faults);
         self.check_limits(&mut faults);
         self.check_targets(&names, &mut faults);
@@ -180,14 +181,14 @@ impl<S: GraphState> GraphBuilder<S> {
     }
 
     fn check_specs(&self, names: &BTreeSet<&str>, faults: &mut Vec<GraphFault>) {
-        let unknown = self
-            .specs
-            .keys()
-            .chain(self.caches.keys())
-            .filter(|name| !names.contains(name.as_str()));
-        faults.extend(unknown.map(|name| GraphFault::UnknownSource { from: name.clone() }));
+        let is_unknown = |name: &&String| !names.contains(name.as_str());
+        let unknown = self.specs.keys().filter(is_unknown);
+        faults.extend(unknown.map(|node| GraphFault::UnknownSpec { node: node.clone() }));
+        let unknown = self.caches.keys().filter(is_unknown);
+        faults.extend(unknown.map(|node| GraphFault::UnknownCached { node: node.clone() }));
         let specs = self.specs.iter().map(|(name, spec)| (name.as_str(), spec));
-        for (name, spec) in specs.chain([("the defaults", &self.defaults)]) {
+        let defaults = self.defaults.iter().map(|spec| ("the defaults", spec));
+        for (name, spec) in specs.chain(defaults) {
             if let Some(handler) = spec.on_error.as_ref()
                 && !names.contains(handler.as_str())
             {
@@ -209,14 +210,26 @@ impl<S: GraphState> GraphBuilder<S> {
                     node: name.to_owned(),
                 });
             }
-            let chooses = self.routes.iter().any(|(from, ..)| from == name)
-                || self.commands.iter().any(|(from, _)| from == name);
-            if spec.is_optional && chooses {
-                faults.push(GraphFault::OptionalChoice {
+            if spec.on_error.as_ref().is_some_and(|to| to.as_str() == name) {
+                faults.push(GraphFault::OwnHandler {
                     node: name.to_owned(),
                 });
             }
         }
+        let not_here = self.defaults.iter().flat_map(NodeSpec::not_a_default);
+        faults.extend(not_here.map(|what| GraphFault::NoDefault { what }));
+        self.check_optional(faults);
+    }
+
+    fn check_optional(&self, faults: &mut Vec<GraphFault>) {
+        let by_route = self.routes.iter().map(|(from, ..)| from);
+        let by_command = self.commands.iter().map(|(from, _)| from);
+        let choosing: BTreeSet<_> = by_route.chain(by_command).collect();
+        let optional = choosing.into_iter().filter(|name| {
+            let mut said = self.specs.get(*name).into_iter().chain(&self.defaults);
+            said.any(|spec| spec.is_optional)
+        });
+        faults.extend(optional.map(|node| GraphFault::OptionalChoice { node: node.clone() }));
     }
 
     fn check_routes(&self, faults: &mut Vec<GraphFault>) {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use rustagents_core::code::{Code, Coded};
 
+use super::{END, START};
+
 /// One structural fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -20,6 +22,27 @@ pub enum GraphFault {
         /// The name.
         channel: String,
     },
+    /// A node is specified twice: neither counts more than the other.
+    #[error("there are two specifications of `{node}`")]
+    DuplicateSpec {
+        /// The node.
+        node: String,
+    },
+    /// A node is cached twice.
+    #[error("`{node}` is cached twice")]
+    DuplicateCache {
+        /// The node.
+        node: String,
+    },
+    /// Two groups have one name.
+    #[error("there are two groups `{group}`")]
+    DuplicateGroup {
+        /// The name.
+        group: String,
+    },
+    /// Two specifications are to hold for all nodes.
+    #[error("there are two defaults")]
+    DuplicateDefaults,
     /// The name belongs to a virtual node, is empty, or has a `/`.
     #[error("`{name}` cannot name a node")]
     ReservedName {
@@ -39,18 +62,30 @@ pub enum GraphFault {
         group: Option<String>,
     },
     /// An edge or route leads nowhere.
-    #[error("`{from}` leads to `{target}`, which does not exist")]
+    #[error("`{from}` leads to {}", as_target(target))]
     UnknownTarget {
         /// Where it starts.
         from: String,
         /// Where it leads.
         target: String,
     },
-    /// An edge, a route or a specification is of no node.
-    #[error("an edge starts at `{from}`, which does not exist")]
+    /// An edge, a route, commands or a join begin at no node.
+    #[error("{}", as_source(from))]
     UnknownSource {
-        /// Where it starts.
+        /// Where they begin.
         from: String,
+    },
+    /// No node is specified.
+    #[error("a specification is of `{node}`, which does not exist")]
+    UnknownSpec {
+        /// Its name.
+        node: String,
+    },
+    /// No node is cached.
+    #[error("a cache is of `{node}`, which does not exist")]
+    UnknownCached {
+        /// Its name.
+        node: String,
     },
     /// A node is in no declared group.
     #[error("`{node}` is in group `{group}`, which does not exist")]
@@ -65,6 +100,18 @@ pub enum GraphFault {
     NoTry {
         /// The node.
         node: String,
+    },
+    /// A node is to handle its own failures.
+    #[error("`{node}` is its own error handler")]
+    OwnHandler {
+        /// The node.
+        node: String,
+    },
+    /// The defaults say what each node has to say for itself.
+    #[error("the defaults say `{what}`, which each node has to say for itself")]
+    NoDefault {
+        /// The method of a specification.
+        what: &'static str,
     },
     /// A node that chooses its way may fail without consequence.
     #[error("`{node}` is optional, and chooses its way, which nobody would choose after a failure")]
@@ -145,6 +192,26 @@ pub enum GraphFault {
         /// The node.
         node: String,
     },
+}
+
+/// Why nothing leads to `target`.
+fn as_target(target: &str) -> String {
+    match target {
+        START => format!("`{START}`, which is before all nodes"),
+        _ => format!("`{target}`, which does not exist"),
+    }
+}
+
+/// Why nothing begins at `from`.
+fn as_source(from: &str) -> String {
+    match from {
+        START => format!(
+            "an edge, a route, commands or a join start at `{START}`, for which there are \
+             `start` and `start_branch`"
+        ),
+        END => format!("an edge starts at `{END}`, which is behind all nodes"),
+        _ => format!("an edge starts at `{from}`, which does not exist"),
+    }
 }
 
 /// All faults of a graph.
