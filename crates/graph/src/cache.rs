@@ -164,6 +164,7 @@ pub(crate) fn keepable<S: GraphState>(output: &NodeOutput<S>) -> Option<TaskWrit
         writes: writes.channels.clone(),
         route: output.route.clone(),
         goto: output.goto.clone(),
+        handled: Some(output.is_handled),
         ..TaskWrite::default()
     })
 }

@@ -126,6 +126,8 @@ pub struct NodeOutput<S: GraphState = State> {
     pub parent: Option<Vec<Goto>>,
     /// Its last words, for people.
     pub summary: String,
+    /// Whether it hands a failure to the error handler.
+    pub(crate) is_handled: bool,
     /// What it writes beside, as it is recorded.
     pub(crate) written: Option<Box<Writes>>,
     /// What it wrote beside in an attempt before, to channels that no record keeps.
@@ -163,6 +165,7 @@ impl<S: GraphState> NodeOutput<S> {
             goto: None,
             parent: None,
             summary: String::new(),
+            is_handled: false,
             written: None,
             lost: Vec::new(),
             memory: None,
@@ -237,6 +240,14 @@ impl<S: GraphState> NodeOutput<S> {
         let parent = self.parent.get_or_insert_default();
         parent.push(Goto::outer(further, &target));
         self
+    }
+
+    /// Hands a failure to `handler`.
+    pub(crate) fn handled_by(self, handler: &NodeName, failure: Value) -> Self {
+        Self {
+            is_handled: true,
+            ..self.send(handler, failure)
+        }
     }
 
     /// Goes on where a child said.

@@ -217,6 +217,7 @@ impl<S: GraphState> CompiledNode<S> {
             goto,
             parent,
             lost,
+            is_handled,
             ..
         } = output;
         let mut writes: Writes = update.into();
@@ -226,6 +227,7 @@ impl<S: GraphState> CompiledNode<S> {
         let (mut write, messages) = Compiled::<S>::accept_writes(state, &self.name, writes)?;
         write.route = route;
         write.goto = goto;
+        write.handled = self.may_hand_over(&write).then_some(is_handled);
         write.parent = parent;
         write.untracked = lost;
         self.check_way(&write)?;
@@ -283,6 +285,11 @@ impl<S: GraphState> CompiledNode<S> {
 
     /// Whether `write` hands the node's failure to its error handler.
     fn is_handled(&self, write: &TaskWrite) -> bool {
+        write.handled.unwrap_or(true) && self.may_hand_over(write)
+    }
+
+    /// Whether `write` sends something to the node's error handler, and to nothing else.
+    fn may_hand_over(&self, write: &TaskWrite) -> bool {
         let goto = write.goto.as_deref();
         self.spec.on_error.as_ref().is_some_and(
             |handler| matches!(goto, Some([Goto::Send { node, .. }]) if node == handler),

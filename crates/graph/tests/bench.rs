@@ -141,6 +141,24 @@ impl Bench {
         work(&scope, at).await
     }
 
+    /// Opens the run, and drives nothing.
+    pub(crate) async fn open(&self, graph: &Graph) -> Position {
+        let opening = async |scope: &Scope, at| {
+            let input = Writes::new();
+            graph.open(scope, at, input, Write::new()).await
+        };
+        self.at(graph, opening).await.unwrap()
+    }
+
+    /// Records a fact, as a driver would.
+    pub(crate) async fn note(&self, key: &str, kind: Kind, body: &serde_json::Value) {
+        let claim = self.journal.claim(&Self::thread(), Owner::default()).await;
+        let scope = self.scope(&claim.unwrap()).await.unwrap();
+        let mut write = Write::new();
+        write.fact(FactKey::from(key), kind, body);
+        scope.append(write).await.unwrap();
+    }
+
     /// Where the graph stands.
     pub(crate) async fn at_rest(&self, graph: &Graph) -> Position {
         let at = self.at(graph, async |_, at| Ok(at)).await;

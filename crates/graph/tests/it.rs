@@ -18,6 +18,7 @@ mod crash;
 mod cut;
 mod effects;
 mod growth;
+mod handled;
 mod map_reduce;
 mod policies;
 mod simulate;

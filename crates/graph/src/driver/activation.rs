@@ -206,7 +206,7 @@ impl<S: GraphState> Driver<'_, S> {
             tries,
         };
         match serde_json::to_value(&sent) {
-            Ok(sent) => TaskEnd::Done(output.send(handler, sent)),
+            Ok(sent) => TaskEnd::Done(output.handled_by(handler, sent)),
             Err(error) => TaskEnd::Failed(NodeError::failed(error.to_string())),
         }
     }
