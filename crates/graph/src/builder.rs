@@ -22,7 +22,7 @@ use crate::{
     policy::NodeSpec,
     state::{ChannelName, ChannelSpec, Fold, GraphState, Reducer, State},
     subgraph::{Adapter, Shared},
-    topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode},
+    topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyNode, TopologyPolicies},
 };
 
 pub use fault::{GraphFault, GraphFaults};
@@ -576,9 +576,7 @@ impl<S: GraphState> GraphBuilder<S> {
         let channels = self.channels.iter();
         let nodes = self.nodes.iter();
         GraphTopology {
-            channels: channels
-                .map(|spec| TopologyChannel::new(&*spec.name, spec.reducer))
-                .collect(),
+            channels: channels.map(channel_shape).collect(),
             nodes: nodes
                 .map(|(name, node)| self.node_shape(name, &**node))
                 .collect(),
@@ -619,10 +617,20 @@ impl<S: GraphState> GraphBuilder<S> {
             kind: node.kind().map(str::to_owned),
             deferred: spec.is_deferred,
             keeps_state: spec.keeps_state,
+            policies: TopologyPolicies::of(&spec, self.caches.contains_key(name)),
             metadata: spec.metadata,
             subgraph: node.graph().cloned().map(Box::new),
             ..TopologyNode::new(name)
         }
+    }
+}
+
+fn channel_shape(spec: &ChannelSpec) -> TopologyChannel {
+    let awaited = spec.awaited.iter().map(ToString::to_string);
+    let awaited: BTreeSet<_> = awaited.collect();
+    TopologyChannel {
+        awaited: awaited.into_iter().collect(),
+        ..TopologyChannel::new(&*spec.name, spec.reducer)
     }
 }
 

@@ -168,4 +168,6 @@ pub use record::Goto;
 /// ```
 pub use rustagents_macros::GraphState;
 pub use state::{GraphState, Messages, Reducer, State, Update, Writes};
-pub use topology::{GraphTopology, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode};
+pub use topology::{
+    GraphTopology, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode, TopologyPolicies,
+};

@@ -1,7 +1,7 @@
 //! The shape of a graph, for drawings and tools.
 //!
 //! Reading order: this page (what a shape is made of), `document` (as JSON, and
-//! what a document may not be), `draw` (as a drawing), `text` (as lines beside a
+//! what a document may not be), `policies` (how nodes are run), `draw` (as a drawing), `text` (as lines beside a
 //! test), `analysis` over `flow` (what cannot work), and `diff` (what changed).
 
 mod analysis;
@@ -9,6 +9,7 @@ mod diff;
 mod document;
 mod draw;
 mod flow;
+mod policies;
 mod text;
 
 use std::{
@@ -24,6 +25,7 @@ use crate::state::Reducer;
 pub use analysis::{Analysis, Finding, FindingKind, Severity};
 pub use diff::{TopologyChange, TopologyDiff};
 pub use document::{MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, SCHEMA, TopologyError};
+pub use policies::TopologyPolicies;
 
 /// What a graph is made of, in the order of its declaration.
 ///
@@ -71,6 +73,9 @@ pub struct TopologyChannel {
     pub name: String,
     /// How it takes writes.
     pub reducer: Reducer,
+    /// The names for which a barrier waits, sorted; of another channel, none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<String>,
 }
 
 /// A node.
@@ -88,6 +93,9 @@ pub struct TopologyNode {
     /// Whether the state of the graph that it runs is kept from call to call.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keeps_state: bool,
+    /// How it is run.
+    #[serde(skip_serializing_if = "TopologyPolicies::is_empty")]
+    pub policies: TopologyPolicies,
     /// What its author says of it. It means nothing to the graph.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Value>,
@@ -151,6 +159,7 @@ impl TopologyChannel {
         Self {
             name: name.into(),
             reducer,
+            awaited: Vec::new(),
         }
     }
 }
@@ -163,6 +172,7 @@ impl TopologyNode {
             kind: None,
             deferred: false,
             keeps_state: false,
+            policies: TopologyPolicies::default(),
             metadata: BTreeMap::new(),
             subgraph: None,
         }

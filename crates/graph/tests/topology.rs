@@ -3,6 +3,7 @@ mod bench;
 mod diff;
 mod document;
 mod drawing;
+mod policies;
 mod text;
 
 use rustagents_graph::{

@@ -8,7 +8,8 @@ use std::{
 use serde::Serialize;
 
 use super::{
-    GraphTopology, Shown, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode, reducer,
+    GraphTopology, Shown, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode,
+    TopologyPolicies, policies::Changed, reducer,
 };
 use crate::{builder::START, state::Reducer};
 
@@ -52,6 +53,15 @@ pub enum TopologyChange {
         /// The new way.
         new: Reducer,
     },
+    /// A barrier waits for other names.
+    AwaitedChanged {
+        /// Its name.
+        channel: String,
+        /// The names of before.
+        old: Vec<String>,
+        /// The names of now.
+        new: Vec<String>,
+    },
     /// There is a new node.
     NodeAdded {
         /// Its name.
@@ -92,6 +102,15 @@ pub enum TopologyChange {
         node: String,
         /// Whether it is kept now.
         keeps_state: bool,
+    },
+    /// A node is run in another way.
+    PoliciesChanged {
+        /// Its name.
+        node: String,
+        /// The old way.
+        old: TopologyPolicies,
+        /// The new way.
+        new: TopologyPolicies,
     },
     /// Something else is said of a node.
     MetadataChanged {
@@ -200,6 +219,13 @@ fn channels(old: &GraphTopology, new: &GraphTopology, changes: &mut Vec<Topology
                     new: other.reducer,
                 })
             }
+            (Some(one), Some(other)) if one.awaited != other.awaited => {
+                Some(TopologyChange::AwaitedChanged {
+                    channel: one.name.clone(),
+                    old: one.awaited.clone(),
+                    new: other.awaited.clone(),
+                })
+            }
             _ => None,
         });
     }
@@ -261,6 +287,13 @@ impl TopologyNode {
             changes.push(TopologyChange::KeepsStateChanged {
                 node: node(),
                 keeps_state: new.keeps_state,
+            });
+        }
+        if self.policies != new.policies {
+            changes.push(TopologyChange::PoliciesChanged {
+                node: node(),
+                old: self.policies.clone(),
+                new: new.policies.clone(),
             });
         }
         let keys: BTreeSet<_> = self.metadata.keys().chain(new.metadata.keys()).collect();
@@ -565,6 +598,14 @@ impl fmt::Display for Line<'_> {
                     Shown(channel)
                 )
             }
+            TopologyChange::AwaitedChanged { channel, old, new } => {
+                let (old, new) = (Names(old), Names(new));
+                let channel = Shown(channel);
+                write!(
+                    f,
+                    "channel changed: {channel}: waited for {old}, waits for {new}"
+                )
+            }
             TopologyChange::StartAdded { node } => write!(f, "start added: {}", Shown(node)),
             TopologyChange::StartRemoved { node } => write!(f, "start removed: {}", Shown(node)),
             TopologyChange::EdgeAdded { edge } => write!(f, "edge added: {}", Arrow(edge)),
@@ -611,9 +652,11 @@ fn node_line(change: &TopologyChange, f: &mut fmt::Formatter<'_>) -> fmt::Result
             };
             write!(f, "node changed: {}: {now}", Shown(node))
         }
+        TopologyChange::PoliciesChanged { node, old, new } => {
+            write!(f, "node changed: {}: {}", Shown(node), Changed(old, new))
+        }
         TopologyChange::MetadataChanged { node, keys } => {
-            let keys: Vec<_> = keys.iter().map(|key| Shown(key).to_string()).collect();
-            let (node, keys) = (Shown(node), keys.join(", "));
+            let (node, keys) = (Shown(node), Names(keys));
             write!(f, "node changed: {node}: metadata {keys}")
         }
         TopologyChange::SubgraphAdded { node } => {
@@ -631,7 +674,25 @@ struct Typed<'a>(&'a TopologyChannel);
 
 impl fmt::Display for Typed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", Shown(&self.0.name), reducer(self.0.reducer))
+        let Self(channel) = self;
+        write!(f, "{}, {}", Shown(&channel.name), reducer(channel.reducer))?;
+        match &channel.awaited[..] {
+            [] => Ok(()),
+            awaited => write!(f, " of {}", Names(awaited)),
+        }
+    }
+}
+
+/// Names in a row.
+struct Names<'a>(&'a [String]);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("nobody");
+        }
+        let names: Vec<_> = self.0.iter().map(|name| Shown(name).to_string()).collect();
+        f.write_str(&names.join(", "))
     }
 }
 

@@ -6,7 +6,10 @@ use rustagents_core::code::{Code, Coded};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
-use super::{GraphTopology, Shown, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode};
+use super::{
+    GraphTopology, Shown, TopologyChannel, TopologyEdge, TopologyEdgeKind, TopologyNode,
+    TopologyPolicies,
+};
 use crate::builder::{END, START};
 
 /// The name of the form that is written and read.
@@ -227,6 +230,8 @@ struct RawNode {
     #[serde(default)]
     keeps_state: bool,
     #[serde(default)]
+    policies: TopologyPolicies,
+    #[serde(default)]
     metadata: BTreeMap<String, Value>,
     #[serde(default)]
     subgraph: Option<Box<RawGraph>>,
@@ -273,7 +278,7 @@ impl Reader {
     /// Checks the graph under `place`, which has `depth` graphs around it.
     fn graph(
         &mut self,
-        raw: RawGraph,
+        mut raw: RawGraph,
         place: &str,
         depth: usize,
     ) -> Result<GraphTopology, TopologyError> {
@@ -281,6 +286,10 @@ impl Reader {
             place.trim_end_matches('.').to_owned()
         })?;
         check_channels(&raw.channels, place)?;
+        for channel in &mut raw.channels {
+            channel.awaited.sort_unstable();
+            channel.awaited.dedup();
+        }
         let mut names = BTreeSet::new();
         let mut nodes = Vec::with_capacity(raw.nodes.len());
         for (index, node) in raw.nodes.into_iter().enumerate() {
@@ -327,6 +336,7 @@ impl Reader {
             kind: raw.kind,
             deferred: raw.deferred,
             keeps_state: raw.keeps_state,
+            policies: raw.policies,
             metadata: raw.metadata,
             subgraph,
         })

@@ -42,7 +42,14 @@ impl GraphTopology {
         lines.push(format!("{indent}graph {}", word(&self.name)));
         let channels = self.channels.iter().map(|channel| {
             let (name, reducer) = (word(&channel.name), reducer(channel.reducer));
-            format!("{indent}channel {name} {reducer}")
+            let awaited = channel.awaited.iter().map(|name| word(name));
+            let awaited = sorted(awaited).join(" + ");
+            let awaited = if awaited.is_empty() {
+                awaited
+            } else {
+                format!(" {awaited}")
+            };
+            format!("{indent}channel {name} {reducer}{awaited}")
         });
         lines.extend(sorted(channels));
         let mut nodes: Vec<_> = self.nodes.iter().collect();
@@ -83,7 +90,16 @@ impl TopologyNode {
         let kind = kind.map_or(String::new(), |kind| format!(" kind={}", word(kind)));
         let deferred = if self.deferred { " deferred" } else { "" };
         let keeps = if self.keeps_state { " keeps_state" } else { "" };
-        lines.push(format!("{indent}node {name}{kind}{deferred}{keeps}"));
+        let policies = self.policies.said();
+        let policies = policies.iter().map(|(name, value)| match value {
+            Value::Bool(_) => format!(" {name}"),
+            Value::String(text) => format!(" {name}={}", word(text)),
+            value => format!(" {name}={value}"),
+        });
+        let policies: String = policies.collect();
+        lines.push(format!(
+            "{indent}node {name}{kind}{deferred}{keeps}{policies}"
+        ));
         for (key, value) in &self.metadata {
             lines.push(format!("{indent}  metadata {}={value}", word(key)));
         }

@@ -77,12 +77,14 @@ fn node(inner: impl Strategy<Value = GraphTopology>) -> impl Strategy<Value = To
     let metadata = proptest::collection::btree_map(".{0,2}", metadata(), 0..2);
     let subgraph = proptest::option::weighted(0.2, inner.prop_map(Box::new));
     let kind = proptest::option::of(name());
-    let said = (any::<bool>(), any::<bool>());
+    let run = (any::<bool>(), proptest::option::of(2_u32..4));
+    let said = (any::<bool>(), any::<bool>(), run);
     (name(), kind, said, metadata, subgraph).prop_map(
-        |(name, kind, (deferred, keeps_state), metadata, subgraph)| {
+        |(name, kind, (deferred, keeps_state, run), metadata, subgraph)| {
             let mut node = TopologyNode::new(name);
             (node.kind, node.deferred) = (kind, deferred);
             node.keeps_state = keeps_state;
+            (node.policies.ask_after, node.policies.tries) = run;
             (node.metadata, node.subgraph) = (metadata, subgraph);
             node
         },

@@ -66,12 +66,14 @@ proptest! {
 
     /// What reads the same is the same.
     #[test]
-    fn a_difference_shows_in_the_text(graph in any_graph(), at in any::<usize>(), what in 0..6) {
+    fn a_difference_shows_in_the_text(graph in any_graph(), at in any::<usize>(), what in 0..8) {
         let mut other = graph.clone();
         let (node, edge) = (at % graph.nodes.len().max(1), at % graph.edges.len().max(1));
         match (what, other.nodes.get_mut(node), other.edges.get_mut(edge)) {
             (0, Some(node), _) => node.deferred = !node.deferred,
             (5, Some(node), _) => node.keeps_state = !node.keeps_state,
+            (6, Some(node), _) => node.policies.ask_before = !node.policies.ask_before,
+            (7, Some(node), _) => node.policies.group = Some("few".to_owned()),
             (1, Some(node), _) => node.kind = Some("agent".to_owned()),
             (2, _, Some(_)) => drop(other.edges.remove(edge)),
             (3, _, Some(edge)) => edge.label = Some("other".to_owned()),
