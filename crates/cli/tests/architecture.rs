@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store-file", &["core", "store"]),
     ("store-sqlite", &["core", "store"]),
     ("testkit", &["core"]),
+    ("testkit-graph", &["graph", "runtime", "store", "testkit"]),
     ("agent", &["core", "registry"]),
     ("graph", &["core", "macros", "registry"]),
     ("runtime", &["agent", "core", "graph", "lang", "registry"]),

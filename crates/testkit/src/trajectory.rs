@@ -213,7 +213,18 @@ pub struct Recorded<T> {
 }
 
 impl<T> Recorded<T> {
+    /// What happened in an attempt that somebody else drove: what came of it, the events
+    /// that were heard, in order, and the questions that it waits for.
+    pub fn of(end: T, events: Vec<Event>, asks: Vec<Ask>) -> Self {
+        Self { end, events, asks }
+    }
+
     /// What the drive gave back.
+    pub fn end(&self) -> &T {
+        &self.end
+    }
+
+    /// The same, for keeps.
     pub fn into_end(self) -> T {
         self.end
     }
@@ -240,7 +251,15 @@ impl<T> Recorded<T> {
         for event in &self.events {
             match (event, steps.last_mut()) {
                 (Event::NodeStarted { task, .. }, Some(step)) => step.push(named(task.as_str())),
-                (Event::CheckpointSaved { namespace, .. }, _) if namespace.is_root() => {
+                // That of the input ends no step.
+                (
+                    Event::CheckpointSaved {
+                        namespace,
+                        steps: 1..,
+                        ..
+                    },
+                    _,
+                ) if namespace.is_root() => {
                     steps.push(Vec::new());
                 }
                 _ => {}
