@@ -16,6 +16,7 @@ mod limits;
 mod migrations;
 mod pruned;
 mod refused;
+mod times;
 mod unfit;
 mod watched;
 
