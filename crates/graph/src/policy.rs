@@ -50,7 +50,8 @@ impl NodeSpec {
     }
 
     /// Runs `node` in the next step once the last try failed, and sends it a
-    /// [`Failure`](crate::Failure); the step itself goes on.
+    /// [`Failure`](crate::Failure); the step itself goes on. What the node sends there
+    /// itself is no failure, and has to be among its commands as all that it sends.
     #[must_use]
     pub fn on_error(mut self, node: impl Into<NodeName>) -> Self {
         self.on_error = Some(node.into());

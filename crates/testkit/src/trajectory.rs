@@ -1,8 +1,9 @@
 //! What a run of a graph did, recorded and asserted: for tests of one's own graphs.
 //!
-//! A [`TestRun`] stands for a thread; each [`attempt`](TestRun::attempt) at it gives
-//! a [`Recorded`], whose assertions say what differs. A [`Script`] plays what nodes
-//! give back.
+//! `rustagents-testkit-graph` does it by one call, on the driver of graphs. This is for
+//! a driver of one's own: a [`TestRun`] stands for a thread, and each
+//! [`attempt`](TestRun::attempt) at it gives a [`Recorded`], whose assertions say what
+//! differs. A [`Script`] plays what nodes give back.
 //!
 //! ```
 //! use std::sync::Arc;
