@@ -1,10 +1,10 @@
 //! Damaged stores: reading and checking them.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use rustagents_core::{
     digest::Digest,
-    ids::FactKey,
+    ids::{FactKey, ThreadId},
     journal::{Content, Entry, Journal, JournalError, Owner, Place, Select},
 };
 use rustagents_store_sqlite::SqliteJournal;
@@ -149,10 +149,9 @@ async fn a_thread_is_removed_though_its_copy_cannot_be_read_and_nothing_else_goe
     write.contents = vec![content.clone()];
     journal.append(write).await.unwrap();
     journal.copy(&whole, &broken, None).await.unwrap();
-    rusqlite::Connection::open(&path)
-        .unwrap()
-        .execute_batch("UPDATE records SET body = x'ff' WHERE id >> 32 = 2")
-        .unwrap();
+    assert_eq!(damage_bodies(&path, &broken), 1);
+    let error = journal.read(&broken, Select::all()).await.unwrap_err();
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
     journal.remove(&whole, claim.epoch).await.unwrap();
     assert!(
         journal
@@ -164,4 +163,20 @@ async fn a_thread_is_removed_though_its_copy_cannot_be_read_and_nothing_else_goe
     // The broken one may mention it.
     let kept = journal.content(&broken, content.digest).await.unwrap();
     assert_eq!(kept, Some(content.bytes));
+}
+
+/// Makes the bodies of a thread's records unreadable, and says of how many.
+fn damage_bodies(path: &Path, thread: &ThreadId) -> usize {
+    let store = rusqlite::Connection::open(path).unwrap();
+    store.busy_timeout(Duration::from_secs(10)).unwrap();
+    store
+        .execute(
+            "UPDATE records SET body = x'ff'
+              WHERE id IN (SELECT r.id FROM threads t
+                             JOIN record_spans s ON s.start >> 32 = t.id
+                             JOIN records r ON r.id >= s.id AND (s.last IS NULL OR r.id <= s.last)
+                            WHERE t.name = ?1)",
+            [thread.as_str()],
+        )
+        .unwrap()
 }
