@@ -2,12 +2,12 @@
 //!
 //! What was written beside a store that was removed or moved would be found by nobody,
 //! and its threads would look as if they had never been. So each use begins with a look
-//! at the file that marks the folder as ours, which is written once.
+//! at the file that marks the folder as ours, which is made once.
 
 use std::{
-    fs::{self, Metadata},
-    io::ErrorKind,
-    path::PathBuf,
+    fs::{self, File, Metadata},
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
     sync::OnceLock,
 };
 
@@ -34,58 +34,98 @@ impl MarkId {
     }
 }
 
-/// The mark of a store, as it was found first.
+/// The mark of a store, as it was found first. It is kept open, so that its numbers
+/// are given to no other file.
+#[derive(Debug)]
+struct Found {
+    id: MarkId,
+    _file: File,
+}
+
+/// The file that marks a folder as a store.
 #[derive(Debug)]
 pub(crate) struct Mark {
     root: PathBuf,
     path: PathBuf,
-    found: OnceLock<MarkId>,
+    found: OnceLock<Found>,
 }
 
 impl Mark {
-    pub(crate) fn new(root: PathBuf) -> Self {
+    /// The file `name` in the folder `root`.
+    pub(crate) fn new(root: PathBuf, name: &str) -> Self {
         Self {
-            path: root.join(crate::format::MARK),
+            path: root.join(name),
             root,
             found: OnceLock::new(),
         }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a store was found already, and no other may be made.
+    pub(crate) fn is_known(&self) -> bool {
+        self.found.get().is_some()
+    }
+
     /// Remembers the store that is there, or was just made.
     pub(crate) fn remember(&self) -> Result<(), JournalError> {
-        let found = self.look()?;
-        self.is(*self.found.get_or_init(|| found), found)
+        let found = self.open().map_err(|error| self.lost(&error))?;
+        let id = found.id;
+        self.is(self.found.get_or_init(|| found).id, id)
+    }
+
+    /// As [`Mark::remember`], and fails if `file` is not the mark.
+    pub(crate) fn remember_as(&self, file: &File) -> Result<(), JournalError> {
+        self.remember()?;
+        let opened = file.metadata().map_err(|e| refused(&self.path, &e))?;
+        let known = self.found.get().map(|found| found.id);
+        self.is(known.unwrap_or(MarkId::of(&opened)), MarkId::of(&opened))
     }
 
     /// Fails if the store that was found is not there any more. One that is still to be
     /// made need not be.
     pub(crate) fn check(&self) -> Result<(), JournalError> {
         if let Some(known) = self.found.get() {
-            return self.is(*known, self.look()?);
+            let found = fs::metadata(&self.path).map_err(|error| self.lost(&error))?;
+            return self.is(known.id, MarkId::of(&found));
         }
         // Another process may have made it.
-        if let Ok(metadata) = fs::metadata(&self.path) {
-            self.found.get_or_init(|| MarkId::of(&metadata));
+        if let Ok(found) = self.open() {
+            self.found.get_or_init(|| found);
         }
         Ok(())
+    }
+
+    /// The error for a store that is not there any more.
+    pub(crate) fn gone(&self) -> JournalError {
+        unavailable(&self.root, &"it was removed or moved while it was in use")
+    }
+
+    /// The error for another store in the place of the one that was found.
+    pub(crate) fn replaced(&self) -> JournalError {
+        let reason = "another store took its place while it was in use";
+        unavailable(&self.root, &reason)
     }
 
     fn is(&self, known: MarkId, found: MarkId) -> Result<(), JournalError> {
         if known == found {
             return Ok(());
         }
-        let reason = "another store took its place while it was in use";
-        Err(unavailable(&self.root, &reason))
+        Err(self.replaced())
     }
 
-    fn look(&self) -> Result<MarkId, JournalError> {
-        match fs::metadata(&self.path) {
-            Ok(metadata) => Ok(MarkId::of(&metadata)),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let reason = "it was removed or moved while it was in use";
-                Err(unavailable(&self.root, &reason))
-            }
-            Err(error) => Err(refused(&self.path, &error)),
+    fn open(&self) -> io::Result<Found> {
+        let file = File::open(&self.path)?;
+        let id = MarkId::of(&file.metadata()?);
+        Ok(Found { id, _file: file })
+    }
+
+    fn lost(&self, error: &io::Error) -> JournalError {
+        if error.kind() == ErrorKind::NotFound {
+            return self.gone();
         }
+        refused(&self.path, error)
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct Removed {
 impl Store {
     pub(crate) fn new(root: PathBuf, disk: Disk) -> Self {
         Self {
-            mark: Mark::new(root.clone()),
+            mark: Mark::new(root.clone(), format::MARK),
             root,
             disk,
             limit: Patience::USUAL,

@@ -1,12 +1,19 @@
-//! The store's folder is taken away while a journal uses it.
+//! The store's folder is taken away while a journal uses it, an application store or an
+//! event journal.
 
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rustagents_core::journal::{Claim, Journal, JournalError, Owner, Select, ThreadQuery};
-use rustagents_store_file::FileJournal;
+use rustagents_store_file::{FileEvents, FileJournal, FileStore};
+use rustagents_testkit::{
+    clock::ManualClock,
+    numbered::{Events, Items, Numbered},
+    vanishing,
+};
 use tempfile::TempDir;
 
 use crate::support::{fact, thread};
@@ -122,4 +129,66 @@ async fn a_store_that_another_process_made_is_the_one_that_is_used() {
     fs::remove_dir_all(&root).unwrap();
     let error = early.read(&name, Select::all()).await.unwrap_err();
     assert!(error.to_string().ends_with(GONE), "{error}");
+}
+
+fn items(path: &Path) -> Items<FileStore> {
+    Items(FileStore::new(path, Arc::new(ManualClock::new())))
+}
+
+fn events(path: &Path) -> Events<FileEvents> {
+    Events(FileEvents::new(path))
+}
+
+#[tokio::test]
+async fn an_application_store_that_is_taken_away_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    vanishing::suite(folder.path(), REPLACED, items).await;
+}
+
+#[tokio::test]
+async fn an_event_journal_that_is_taken_away_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    vanishing::suite(folder.path(), REPLACED, events).await;
+}
+
+/// What was written is taken out of a folder that stays, or put back to what it was
+/// before: numbers that were given are not given again.
+async fn tells_of_its_contents(
+    name: &str,
+    replaced: &str,
+    open: impl Fn(&Path) -> Box<dyn Numbered>,
+) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    assert_eq!(store.add("a").await.unwrap(), 1);
+    let file = folder.path().join(name);
+    let before = fs::read(&file).unwrap();
+    assert_eq!(store.add("b").await.unwrap(), 2);
+    let after = fs::read(&file).unwrap();
+    let refuses = async |expected: &str| {
+        for error in [
+            store.add("c").await.unwrap_err(),
+            store.last().await.unwrap_err(),
+        ] {
+            assert!(error.to_string().ends_with(expected), "{error}");
+        }
+    };
+    fs::remove_file(&file).unwrap();
+    refuses(GONE).await;
+    assert!(!file.exists());
+    fs::write(&file, before).unwrap();
+    refuses(replaced).await;
+    fs::write(&file, after).unwrap();
+    assert_eq!(store.add("c").await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn an_application_store_whose_log_is_taken_away_is_told() {
+    tells_of_its_contents("items.log", REPLACED, |path| Box::new(items(path))).await;
+}
+
+#[tokio::test]
+async fn an_event_journal_whose_files_are_taken_away_is_told() {
+    let name = "00000000000000000001.jsonl";
+    tells_of_its_contents(name, GONE, |path| Box::new(events(path))).await;
 }

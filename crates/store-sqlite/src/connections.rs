@@ -1,5 +1,6 @@
 //! A connection that writes and one that reads, each used by one call at a time
-//! on a thread that may wait for the disk.
+//! on a thread that may wait for the disk. They are to one file: if that is gone from
+//! its path, nothing is written, and no other is made.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,10 +13,9 @@ use tokio::sync::Mutex;
 
 use crate::{
     database::{Kind, failed, unavailable},
+    file::StoreFile,
     opened::Opened,
 };
-
-type Slot = Arc<Mutex<Option<Opened>>>;
 
 /// Why something in a transaction did not succeed.
 pub(crate) enum Failure {
@@ -44,27 +44,92 @@ impl Failure {
     }
 }
 
-/// Both connections to a file. They are opened when they are first needed.
+/// A connection to the file, which is opened when it is first needed.
+#[derive(Debug)]
+struct Slot {
+    kind: &'static Kind,
+    file: Arc<StoreFile>,
+    opened: Option<Opened>,
+}
+
+impl Slot {
+    fn of(kind: &'static Kind, file: &Arc<StoreFile>) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            kind,
+            file: Arc::clone(file),
+            opened: None,
+        }))
+    }
+
+    /// The connection that writes. The file is made if there never was one.
+    fn writing(&mut self) -> Result<&mut Opened, StoreError> {
+        self.check()?;
+        let opened = if let Some(opened) = self.opened.take() {
+            opened
+        } else {
+            if !self.file.is_known() {
+                self.kind.make(self.file.path())?;
+            }
+            self.file.open(|path| self.kind.open_writer(path))?
+        };
+        Ok(self.opened.insert(opened))
+    }
+
+    /// The connection that reads; `None` if there is no file yet.
+    fn reading(&mut self) -> Result<Option<&mut Opened>, StoreError> {
+        self.check()?;
+        if self.opened.is_none() {
+            if !self.kind.is_at(self.file.path())? {
+                return Ok(None);
+            }
+            let opened = self.file.open(|path| self.kind.open_reader(path))?;
+            self.opened = Some(opened);
+        }
+        Ok(self.opened.as_mut())
+    }
+
+    /// Fails if the file that was opened is not at its path any more.
+    fn check(&mut self) -> Result<(), StoreError> {
+        let found = self.file.look();
+        if found.is_err()
+            && let Some(opened) = &self.opened
+        {
+            // What was acknowledged goes from the log into the file, wherever it is.
+            let merge = "PRAGMA wal_checkpoint(PASSIVE)";
+            let _ = opened.query_row(merge, [], |_| Ok(()));
+        }
+        Ok(found?)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Some(opened) = self.opened.take() {
+            self.file.close(opened);
+        }
+    }
+}
+
+/// Both connections to a file, and which file that is.
 #[derive(Clone, Debug)]
 pub(crate) struct Connections {
-    kind: &'static Kind,
-    path: Arc<PathBuf>,
-    writer: Slot,
-    reader: Slot,
+    file: Arc<StoreFile>,
+    writer: Arc<Mutex<Slot>>,
+    reader: Arc<Mutex<Slot>>,
 }
 
 impl Connections {
     pub(crate) fn new(kind: &'static Kind, path: PathBuf) -> Self {
+        let file = Arc::new(StoreFile::new(path));
         Self {
-            kind,
-            path: Arc::new(path),
-            writer: Slot::default(),
-            reader: Slot::default(),
+            writer: Slot::of(kind, &file),
+            reader: Slot::of(kind, &file),
+            file,
         }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Does `work` in a transaction that writes. Once begun it runs to its end,
@@ -73,16 +138,11 @@ impl Connections {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (kind, path) = (self.kind, self.path.clone());
         let mut slot = self.writer.clone().lock_owned().await;
         self.joined(tokio::task::spawn_blocking(move || {
-            let connection = match slot.take() {
-                Some(connection) => connection,
-                None => kind.open_writer(&path)?,
-            };
-            let connection = slot.insert(connection);
+            let connection = slot.writing()?;
             transact(connection, TransactionBehavior::Immediate, work)
-                .map_err(|failure| failure.at(&path))
+                .map_err(|failure| failure.at(slot.file.path()))
         }))
         .await
     }
@@ -92,18 +152,14 @@ impl Connections {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<Option<T>, StoreError> {
-        let (kind, path) = (self.kind, self.path.clone());
         let mut slot = self.reader.clone().lock_owned().await;
         self.joined(tokio::task::spawn_blocking(move || {
-            if slot.is_none() {
-                *slot = kind.open_reader(&path)?;
-            }
-            let Some(connection) = slot.as_mut() else {
+            let Some(connection) = slot.reading()? else {
                 return Ok(None);
             };
             transact(connection, TransactionBehavior::Deferred, work)
                 .map(Some)
-                .map_err(|failure| failure.at(&path))
+                .map_err(|failure| failure.at(slot.file.path()))
         }))
         .await
     }
@@ -113,7 +169,7 @@ impl Connections {
         work: tokio::task::JoinHandle<Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         work.await
-            .map_err(|error| unavailable(&self.path, &error))?
+            .map_err(|error| unavailable(self.path(), &error))?
     }
 }
 

@@ -16,7 +16,10 @@ use rustagents_store::{
     told::{self, FULL},
 };
 
-use crate::opened::{self, Look, Opened};
+use crate::{
+    file::refuse_orphan,
+    opened::{self, Look, Opened},
+};
 
 /// How long a connection waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,25 +49,26 @@ impl Kind {
         u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
     }
 
-    /// Opens the file for reading; `None` if there is none.
-    pub(crate) fn open_reader(&self, path: &Path) -> Result<Option<Opened>, StoreError> {
-        match self.inspect(path)? {
-            Header::Absent => return Ok(None),
-            Header::Format(found) if found >= self.format() => {}
-            Header::Format(_) | Header::Open => drop(self.open_writer(path)?),
+    /// Whether there is a file.
+    pub(crate) fn is_at(&self, path: &Path) -> Result<bool, StoreError> {
+        Ok(!matches!(self.inspect(path)?, Header::Absent))
+    }
+
+    /// Opens the file that is there for reading.
+    pub(crate) fn open_reader(&self, path: &Path) -> Result<Opened, StoreError> {
+        if !matches!(self.inspect(path)?, Header::Format(found) if found >= self.format()) {
+            drop(self.open_writer(path)?);
         }
         let connection = self.connect(path)?;
         connection
             .pragma_update(None, "query_only", true)
             .map_err(|error| failed(path, &error))?;
-        Ok(Some(connection))
+        Ok(connection)
     }
 
-    /// Opens the file for writing, making it if there is none.
+    /// Opens the file that is there for writing.
     pub(crate) fn open_writer(&self, path: &Path) -> Result<Opened, StoreError> {
-        if matches!(self.inspect(path)?, Header::Absent) {
-            self.create(path)?;
-        }
+        self.inspect(path)?;
         let mut connection = self.connect(path)?;
         connection
             .pragma_update(None, "synchronous", "full")
@@ -78,15 +82,13 @@ impl Kind {
         let mut header = Vec::with_capacity(100);
         let read = opened::look(path, |file| file.take(100).read_to_end(&mut header));
         match read {
-            Ok(Look::Read(0)) => return Ok(Header::Absent),
+            Ok(Look::Read(0)) => return absent(path),
             Ok(Look::Read(_)) => {}
             Ok(Look::Open(application)) if application == self.application_id => {
                 return Ok(Header::Open);
             }
             Ok(Look::Open(_)) => return Err(foreign(path, "it belongs to something else")),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Header::Absent);
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return absent(path),
             Err(error) => return Err(refused(path, &error)),
         }
         if header.len() < 100 || !header.starts_with(b"SQLite format 3\0") {
@@ -106,9 +108,13 @@ impl Kind {
         Ok(Header::Format(found))
     }
 
-    /// Makes the file under another name and moves it into place: whoever looks
-    /// sees nothing, or a whole file. A lock keeps others from making it too.
-    fn create(&self, path: &Path) -> Result<(), StoreError> {
+    /// Makes the file if there is none, under another name, and moves it into place:
+    /// whoever looks sees nothing, or a whole file. A lock keeps others from making it
+    /// too.
+    pub(crate) fn make(&self, path: &Path) -> Result<(), StoreError> {
+        if self.is_at(path)? {
+            return Ok(());
+        }
         let fail = |error: std::io::Error| refused(path, &error);
         let folder = folder_of(path);
         fs::create_dir_all(folder).map_err(fail)?;
@@ -117,7 +123,7 @@ impl Kind {
         let name = beside(path, ".making");
         let lock = options.open(&name).map_err(fail)?;
         Patience::default().lock(&name, &lock).map_err(fail)?;
-        if !matches!(self.inspect(path)?, Header::Absent) {
+        if self.is_at(path)? {
             return Ok(());
         }
         let draft = beside(path, ".new");
@@ -175,6 +181,12 @@ impl Kind {
             .map_err(|error| failed(path, &error))?;
         Ok(connection)
     }
+}
+
+/// There is no file, nor anything left of one.
+fn absent(path: &Path) -> Result<Header, StoreError> {
+    refuse_orphan(path)?;
+    Ok(Header::Absent)
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
@@ -286,17 +298,18 @@ mod tests {
     fn an_earlier_format_is_brought_forward_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
-        assert!(FIRST.open_reader(&path).unwrap().is_none());
+        assert!(!FIRST.is_at(&path).unwrap());
+        FIRST.make(&path).unwrap();
         drop(FIRST.open_writer(&path).unwrap());
         BROKEN.open_writer(&path).unwrap_err();
-        let reader = FIRST.open_reader(&path).unwrap().unwrap();
+        let reader = FIRST.open_reader(&path).unwrap();
         assert_eq!(
             sum(&reader, "n").unwrap(),
             1,
             "nothing of a failed step stays"
         );
         drop(reader);
-        let reader = SECOND.open_reader(&path).unwrap().unwrap();
+        let reader = SECOND.open_reader(&path).unwrap();
         assert_eq!(
             (sum(&reader, "n").unwrap(), sum(&reader, "m").unwrap()),
             (1, 2)
@@ -320,6 +333,7 @@ mod tests {
         let path = folder.path().join("a.db");
         fs::write(beside(&path, ".new"), "half a file").unwrap();
         fs::write(&path, "").unwrap();
+        SECOND.make(&path).unwrap();
         let writer = SECOND.open_writer(&path).unwrap();
         assert_eq!(sum(&writer, "m").unwrap(), 2);
         assert!(!beside(&path, ".new").exists());
@@ -356,7 +370,7 @@ mod tests {
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
-        drop(FIRST.open_writer(&path).unwrap());
+        FIRST.make(&path).unwrap();
         let permit = |mode| {
             let permissions = fs::Permissions::from_mode(mode);
             fs::set_permissions(folder.path(), permissions).unwrap();
@@ -365,10 +379,7 @@ mod tests {
         // Who may do everything is not kept out by permissions.
         let is_kept_out = fs::write(folder.path().join("probe"), "").is_err();
         let read = FIRST.open_reader(&path);
-        let read = read.and_then(|reader| {
-            let reader = reader.unwrap();
-            sum(&reader, "n").map_err(|error| failed(&path, &error))
-        });
+        let read = read.and_then(|reader| sum(&reader, "n").map_err(|error| failed(&path, &error)));
         permit(0o755);
         if is_kept_out {
             let error = read.unwrap_err().to_string();

@@ -11,7 +11,10 @@ use rusqlite::{Connection, config::DbConfig};
 use rustagents_core::journal::JournalError;
 use rustagents_store::locks::Patience;
 
-use crate::opened::{self, Look, Opened};
+use crate::{
+    file::refuse_orphan,
+    opened::{self, Look, Opened},
+};
 
 /// Marks the file as ours: "RAGJ".
 const APPLICATION_ID: u32 = 0x5241_474A;
@@ -181,22 +184,6 @@ fn create(path: &Path) -> Result<(), JournalError> {
         .and_then(|()| fs::rename(draft, path))
         .map_err(|error| refused(path, &error))?;
     sync_folder(path)
-}
-
-/// Refuses the log of a store that is gone. If another one were made beside it, SQLite
-/// would take the log for the new one's, and write what it holds over it.
-fn refuse_orphan(path: &Path) -> Result<(), JournalError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    let log = Path::new(&name);
-    if !fs::metadata(log).is_ok_and(|found| found.len() > 0) {
-        return Ok(());
-    }
-    let reason = format!(
-        "it is gone, but its log `{}` is there: bring the store back, or remove the log",
-        log.display()
-    );
-    Err(unavailable(path, &reason))
 }
 
 /// Writes tables and versions; closing the connection leaves one whole file.

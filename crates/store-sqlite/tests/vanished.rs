@@ -1,13 +1,23 @@
-//! The store's file is taken away while a journal uses it.
+//! The store's file is taken away while a journal uses it, an application store or an
+//! event journal.
 
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
-use rustagents_core::journal::{Claim, Journal, JournalError, Owner, Select};
-use rustagents_store_sqlite::SqliteJournal;
+use rustagents_core::{
+    code::Coded as _,
+    journal::{Claim, Journal, JournalError, Owner, Select},
+};
+use rustagents_store_sqlite::{SqliteEvents, SqliteJournal, SqliteStore};
+use rustagents_testkit::{
+    clock::ManualClock,
+    numbered::{Events, Items, Numbered},
+    vanishing,
+};
 use tempfile::TempDir;
 
 use crate::support::{fact, files, thread};
@@ -230,4 +240,59 @@ async fn no_store_is_made_beside_the_log_of_one_that_is_gone() {
     fs::copy(&used.path, &elsewhere).unwrap();
     let journal = SqliteJournal::open(&elsewhere).unwrap();
     assert_eq!(records(&journal).await, 2);
+}
+
+fn items(path: &Path) -> Items<SqliteStore> {
+    Items(SqliteStore::new(path, Arc::new(ManualClock::new())))
+}
+
+fn events(path: &Path) -> Events<SqliteEvents> {
+    Events(SqliteEvents::new(path))
+}
+
+#[tokio::test]
+async fn an_application_store_that_is_taken_away_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    vanishing::suite(folder.path(), REPLACED, items).await;
+}
+
+#[tokio::test]
+async fn an_event_journal_that_is_taken_away_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    vanishing::suite(folder.path(), REPLACED, events).await;
+}
+
+/// None is made beside the log of one that is gone, and a look says so too.
+async fn refuses_an_orphan<N: Numbered>(open: impl Fn(&Path) -> N) {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, elsewhere) = (folder.path().join("a.db"), folder.path().join("b.db"));
+    let store = open(&path);
+    for number in 1..=2 {
+        assert_eq!(store.add("a").await.unwrap(), number);
+    }
+    let copy = beside(&elsewhere, "-wal");
+    fs::copy(beside(&path, "-wal"), &copy).unwrap();
+    let orphan = open(&elsewhere);
+    for error in [
+        orphan.add("b").await.unwrap_err(),
+        orphan.last().await.unwrap_err(),
+    ] {
+        assert_eq!(error.code().as_str(), "RAG0301");
+        let named = copy.display().to_string();
+        assert!(error.to_string().contains(&named), "{error}");
+    }
+    assert!(!elsewhere.exists());
+    // With its store beside it, the log is whole again.
+    fs::copy(&path, &elsewhere).unwrap();
+    assert_eq!(orphan.last().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn no_application_store_is_made_beside_the_log_of_one_that_is_gone() {
+    refuses_an_orphan(items).await;
+}
+
+#[tokio::test]
+async fn no_event_journal_is_made_beside_the_log_of_one_that_is_gone() {
+    refuses_an_orphan(events).await;
 }

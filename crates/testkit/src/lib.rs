@@ -7,7 +7,8 @@
 //! [`clock`] and [`ids`] (time and names that tests control), [`hooked`] (a
 //! journal with something in the way), [`simulate`] (chance, time and crashes from one
 //! seed), `stopped` (a process that holds a lock and is of no help), [`workers`] (several
-//! processes on one journal), [`waiting`] (whether others go on while a call waits), [`events`] (the
+//! processes on one journal), [`waiting`] (whether others go on while a call waits), [`numbered`] (application stores and
+//! event journals, as one), [`vanishing`] (whether those tell that they were taken away), [`events`] (the
 //! rules that the events of every run must keep), [`model`] and [`tool`] (a
 //! model and tools that do as they are told).
 //!
@@ -30,10 +31,12 @@ pub mod events;
 pub mod hooked;
 pub mod ids;
 pub mod model;
+pub mod numbered;
 pub mod simulate;
 #[cfg(unix)]
 pub mod stopped;
 pub mod tool;
 pub mod trajectory;
+pub mod vanishing;
 pub mod waiting;
 pub mod workers;

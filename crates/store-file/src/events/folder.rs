@@ -7,14 +7,13 @@ use rustagents_core::{
     ids::ThreadId,
     store::StoreError,
 };
-use rustagents_store::locks::Patience;
 use serde::{Deserialize, Serialize};
 
 use super::lines::{self, Extent};
 use crate::{
     disk::{self, Disk},
     items::{refused, store_error, unavailable},
-    lock,
+    lock::FolderLock,
 };
 
 /// What the head says that the folder is.
@@ -74,27 +73,31 @@ impl Standing {
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    lock: FolderLock,
     disk: Disk,
     /// What was measured of the last file.
     known: Option<Extent>,
+    /// The greatest place that the next event was ever to have.
+    seen: Offset,
 }
 
 impl Folder {
     pub(super) fn at(path: PathBuf, disk: Disk) -> Self {
         Self {
+            lock: FolderLock::of(path.clone()),
             path,
             disk,
             known: None,
+            seen: 0,
         }
     }
 
     fn lock_shared(&self) -> Result<Option<File>, StoreError> {
-        lock::shared(&self.path.join("lock"), Patience::default()).map_err(store_error)
+        self.lock.share().map_err(store_error)
     }
 
     fn lock(&self) -> Result<File, StoreError> {
-        self.disk.make_folder(&self.path).map_err(store_error)?;
-        lock::make(&self.path.join("lock"), Patience::default()).map_err(store_error)
+        self.lock.take(&self.disk).map_err(store_error)
     }
 
     fn standing(&mut self) -> Result<Standing, StoreError> {
@@ -105,6 +108,14 @@ impl Folder {
             Some(start) => self.measure(*start)?,
             None => Extent::empty(first),
         };
+        // Places only grow, so what has less is not what was here.
+        let next = last.next.max(first);
+        if next < self.seen || (head.is_none() && self.seen > 0) {
+            return Err(store_error(self.lock.mark().gone()));
+        }
+        if head.is_some() {
+            self.seen = next;
+        }
         Ok(Standing {
             is_made: head.is_some(),
             format: head.map_or(FORMAT, |head| head.format),
@@ -183,6 +194,7 @@ impl Folder {
         standing.last.next = next;
         standing.last.end += lines::length(bytes.len());
         self.known = Some(standing.last);
+        self.seen = next;
         // The events are there already; what fails here is tried again later.
         let dropped = standing.whole_files(next.saturating_sub(kept));
         let _ = self.drop_before(&standing, dropped);

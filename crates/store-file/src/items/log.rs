@@ -13,12 +13,11 @@ use std::{
 
 use rustagents_core::{journal::JournalError, store::StoreError};
 use rustagents_store::items::table::Change;
-use rustagents_store::locks::Patience;
 
 use super::line::{self, FORMAT, First, MAX_FIRST, MAX_LINE, STORE, length};
 use crate::{
     disk::{self, Disk},
-    lock,
+    lock::FolderLock,
 };
 
 /// The end of what was read of a log.
@@ -41,6 +40,11 @@ impl Place {
     pub(super) fn is_of(&self, other: &Self) -> bool {
         self.generation == other.generation
     }
+
+    /// Whether its log is older than that of the other.
+    pub(super) fn is_before(&self, other: &Self) -> bool {
+        self.generation < other.generation
+    }
 }
 
 /// The log, for as long as its lock is held.
@@ -55,10 +59,10 @@ pub(super) struct Log {
 
 impl Log {
     /// Waits for the lock that readers share. Nothing is made.
-    pub(super) fn to_read(folder: &Path, disk: &Disk) -> Result<Self, StoreError> {
+    pub(super) fn to_read(folder: &FolderLock, disk: &Disk) -> Result<Self, StoreError> {
         // Without a lock nobody wrote here, or only the log was brought here.
-        let lock = lock::shared(&folder.join("lock"), Patience::default()).map_err(store_error)?;
-        let path = folder.join("items.log");
+        let lock = folder.share().map_err(store_error)?;
+        let path = folder.folder().join("items.log");
         let file = disk::present(&path, File::open(&path)).map_err(store_error)?;
         Ok(Self {
             path,
@@ -69,10 +73,9 @@ impl Log {
     }
 
     /// Waits for the lock that a writer holds alone.
-    pub(super) fn to_write(folder: &Path, disk: &Disk) -> Result<Self, StoreError> {
-        disk.make_folder(folder).map_err(store_error)?;
-        let lock = lock::make(&folder.join("lock"), Patience::default()).map_err(store_error)?;
-        let path = folder.join("items.log");
+    pub(super) fn to_write(folder: &FolderLock, disk: &Disk) -> Result<Self, StoreError> {
+        let lock = folder.take(disk).map_err(store_error)?;
+        let path = folder.folder().join("items.log");
         let file = open(&path)?;
         Ok(Self {
             path,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use rustagents_core::store::StoreError;
 use rustagents_store::items::table::{Change, Table};
 
-use super::log::{Log, Place};
-use crate::disk::Disk;
+use super::log::{Log, Place, store_error};
+use crate::{disk::Disk, lock::FolderLock};
 
 /// A log that is shorter is left as it is.
 const LEAST_TO_REWRITE: u64 = 64 << 10;
@@ -19,11 +19,14 @@ const LINE_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Replica {
-    folder: PathBuf,
+    folder: FolderLock,
     disk: Disk,
     table: Table,
     /// How far of which log the table is; `None` if it is of none.
     place: Option<Place>,
+    /// How far of which log it ever was. No log ends before that, and none that takes
+    /// its place is older.
+    seen: Option<Place>,
     /// Whether all of that log up to there is durable, and its name. Who wrote it
     /// may not have lived to wait for that.
     is_settled: bool,
@@ -32,10 +35,11 @@ pub(super) struct Replica {
 impl Replica {
     pub(super) fn of(folder: PathBuf, disk: Disk) -> Self {
         Self {
-            folder,
+            folder: FolderLock::of(folder),
             disk,
             table: Table::default(),
             place: None,
+            seen: None,
             is_settled: false,
         }
     }
@@ -73,7 +77,7 @@ impl Replica {
             return Err(error);
         }
         self.table.apply(change);
-        self.place = Some(place);
+        self.stands_at(place);
         self.rewrite_if_wasteful(&mut log, place, now_ms);
         Ok(answer)
     }
@@ -81,10 +85,19 @@ impl Replica {
     fn catch_up(&mut self, log: &mut Log) -> Result<(), StoreError> {
         let Some(start) = log.first_place()? else {
             self.forget();
-            return Ok(());
+            return match self.seen {
+                Some(_) => Err(store_error(self.folder.mark().gone())),
+                None => Ok(()),
+            };
         };
+        if let Some(seen) = &self.seen
+            && (start.is_before(seen) || start.is_of(seen) && !log.reaches(seen)?)
+        {
+            self.forget();
+            return Err(store_error(self.folder.mark().replaced()));
+        }
         let mut place = match self.place {
-            Some(place) if place.is_of(&start) && log.reaches(&place)? => place,
+            Some(place) if place.is_of(&start) => place,
             _ => {
                 self.forget();
                 start
@@ -94,8 +107,13 @@ impl Replica {
             self.is_settled = false;
             self.table.apply(change);
         });
-        self.place = Some(place);
+        self.stands_at(place);
         read.inspect_err(|_| self.forget())
+    }
+
+    fn stands_at(&mut self, place: Place) {
+        self.place = Some(place);
+        self.seen = Some(place);
     }
 
     fn forget(&mut self) {
@@ -112,7 +130,7 @@ impl Replica {
         }
         let generation = now_ms.max(place.generation().saturating_add(1));
         if let Ok(place) = log.start(generation, lines(&self.table)) {
-            self.place = Some(place);
+            self.stands_at(place);
         }
     }
 }
