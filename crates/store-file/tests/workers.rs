@@ -1,9 +1,12 @@
 //! Several processes on one folder.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use rustagents_store_file::FileJournal;
-use rustagents_testkit::workers::{self, Workers};
+use rustagents_store_file::{FileEvents, FileJournal, FileStore};
+use rustagents_testkit::{
+    clock::ManualClock,
+    workers::{self, Workers, stores},
+};
 
 use crate::support::quick_folder;
 
@@ -40,4 +43,40 @@ async fn processes_that_are_killed_at_any_moment_lose_and_double_nothing() {
         let path = folder.path().join("journal");
         workers::are_killed(&Workers::new(WORKER, &path), open, seed).await;
     }
+}
+
+fn items(path: &Path) -> FileStore {
+    FileStore::new(path, Arc::new(ManualClock::new()))
+}
+
+fn events(path: &Path) -> FileEvents {
+    FileEvents::new(path)
+}
+
+#[tokio::test]
+#[ignore = "is run by the tests that start it"]
+async fn item_worker() {
+    stores::put(items).await;
+}
+
+#[tokio::test]
+#[ignore = "is run by the tests that start it"]
+async fn event_worker() {
+    stores::append(events).await;
+}
+
+#[tokio::test]
+async fn processes_that_put_items_lose_nothing_and_none_starves() {
+    let folder = quick_folder();
+    let path = folder.path().join("store");
+    let workers = Workers::new("workers::item_worker", &path);
+    stores::puts(&workers, items, 1).await;
+}
+
+#[tokio::test]
+async fn processes_that_append_events_lose_nothing_and_none_starves() {
+    let folder = quick_folder();
+    let path = folder.path().join("events");
+    let workers = Workers::new("workers::event_worker", &path);
+    stores::appends(&workers, events, 1).await;
 }

@@ -1,5 +1,6 @@
 //! A connection that writes and one that reads, each used by one call at a time
-//! on a thread that may wait for the disk. They are to one file: if that is gone from
+//! on a thread that may wait for the disk and for other processes, which take turns to
+//! write. They are to one file: if that is gone from
 //! its path, nothing is written, and no other is made.
 
 use std::{
@@ -12,7 +13,7 @@ use rustagents_core::store::StoreError;
 use tokio::sync::Mutex;
 
 use crate::{
-    database::{Kind, failed, unavailable},
+    database::{Kind, WriterLock, failed, unavailable},
     file::StoreFile,
     opened::Opened,
 };
@@ -50,6 +51,7 @@ struct Slot {
     kind: &'static Kind,
     file: Arc<StoreFile>,
     opened: Option<Opened>,
+    lock: Option<Arc<WriterLock>>,
 }
 
 impl Slot {
@@ -58,12 +60,40 @@ impl Slot {
             kind,
             file: Arc::clone(file),
             opened: None,
+            lock: None,
         }))
+    }
+
+    /// Does `work` in a transaction, in this process's turn to write.
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T, Failure>,
+    ) -> Result<T, StoreError> {
+        self.check()?;
+        let lock = self.lock()?;
+        let _turn = lock.take()?;
+        // It may have gone while the others wrote.
+        self.check()?;
+        let connection = self.writing()?;
+        transact(connection, TransactionBehavior::Immediate, work)
+            .map_err(|failure| failure.at(self.file.path()))
+    }
+
+    /// The lock of the file, in a folder that is made if there never was one.
+    fn lock(&mut self) -> Result<Arc<WriterLock>, StoreError> {
+        let lock = if let Some(lock) = self.lock.take() {
+            lock
+        } else {
+            let (path, is_known) = (self.file.path(), self.file.is_known());
+            // Beside what is of another kind, nothing is made.
+            let is_there = is_known || self.kind.is_at(path)?;
+            Arc::new(WriterLock::of(path, !is_there)?)
+        };
+        Ok(Arc::clone(self.lock.insert(lock)))
     }
 
     /// The connection that writes. The file is made if there never was one.
     fn writing(&mut self) -> Result<&mut Opened, StoreError> {
-        self.check()?;
         let opened = if let Some(opened) = self.opened.take() {
             opened
         } else {
@@ -139,12 +169,8 @@ impl Connections {
         work: impl FnOnce(&Connection) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
         let mut slot = self.writer.clone().lock_owned().await;
-        self.joined(tokio::task::spawn_blocking(move || {
-            let connection = slot.writing()?;
-            transact(connection, TransactionBehavior::Immediate, work)
-                .map_err(|failure| failure.at(slot.file.path()))
-        }))
-        .await
+        self.joined(tokio::task::spawn_blocking(move || slot.write(work)))
+            .await
     }
 
     /// Does `work` on one state of the file; `None` if there is no file.

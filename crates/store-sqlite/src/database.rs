@@ -19,9 +19,10 @@ use rustagents_store::{
 use crate::{
     file::refuse_orphan,
     opened::{self, Look, Opened},
+    schema::writer_lock_path,
 };
 
-/// How long a connection waits for another process.
+/// How long SQLite itself waits for another connection's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A kind of database.
@@ -33,42 +34,30 @@ pub(crate) struct Kind {
     pub(crate) steps: &'static [&'static str],
 }
 
-/// What the first bytes of the file say.
-enum Header {
-    /// There is no file, or an empty one.
-    Absent,
-    /// It is of this kind, in this format.
-    Format(u32),
-    /// It is of this kind, and this process has it open.
-    Open,
-}
-
 impl Kind {
     /// The format that this build reads and writes.
     fn format(&self) -> u32 {
         u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether there is a file.
-    pub(crate) fn is_at(&self, path: &Path) -> Result<bool, StoreError> {
-        Ok(!matches!(self.inspect(path)?, Header::Absent))
-    }
-
     /// Opens the file that is there for reading.
     pub(crate) fn open_reader(&self, path: &Path) -> Result<Opened, StoreError> {
-        if !matches!(self.inspect(path)?, Header::Format(found) if found >= self.format()) {
-            drop(self.open_writer(path)?);
+        let mut connection = self.connect(path)?;
+        let fail = |error: rusqlite::Error| failed(path, &error);
+        if version(&connection).map_err(fail)? < self.format() {
+            // Whoever comes first brings an older file forward.
+            let lock = WriterLock::of(path, false)?;
+            let _turn = lock.take()?;
+            self.bring_forward(&mut connection).map_err(fail)?;
         }
-        let connection = self.connect(path)?;
         connection
             .pragma_update(None, "query_only", true)
-            .map_err(|error| failed(path, &error))?;
+            .map_err(fail)?;
         Ok(connection)
     }
 
-    /// Opens the file that is there for writing.
+    /// Opens the file that is there for writing. The caller holds the writer's lock.
     pub(crate) fn open_writer(&self, path: &Path) -> Result<Opened, StoreError> {
-        self.inspect(path)?;
         let mut connection = self.connect(path)?;
         connection
             .pragma_update(None, "synchronous", "full")
@@ -77,15 +66,16 @@ impl Kind {
         Ok(connection)
     }
 
-    /// Looks at the file without opening it as a database.
-    fn inspect(&self, path: &Path) -> Result<Header, StoreError> {
+    /// Whether there is a file, which is of this kind then. Nothing is opened as a
+    /// database.
+    pub(crate) fn is_at(&self, path: &Path) -> Result<bool, StoreError> {
         let mut header = Vec::with_capacity(100);
         let read = opened::look(path, |file| file.take(100).read_to_end(&mut header));
         match read {
             Ok(Look::Read(0)) => return absent(path),
             Ok(Look::Read(_)) => {}
             Ok(Look::Open(application)) if application == self.application_id => {
-                return Ok(Header::Open);
+                return Ok(true);
             }
             Ok(Look::Open(_)) => return Err(foreign(path, "it belongs to something else")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return absent(path),
@@ -105,27 +95,17 @@ impl Kind {
                 supported: self.format(),
             });
         }
-        Ok(Header::Format(found))
+        Ok(true)
     }
 
     /// Makes the file if there is none, under another name, and moves it into place:
-    /// whoever looks sees nothing, or a whole file. A lock keeps others from making it
-    /// too.
+    /// whoever looks sees nothing, or a whole file. The caller holds the writer's lock,
+    /// so two processes never make it at once.
     pub(crate) fn make(&self, path: &Path) -> Result<(), StoreError> {
         if self.is_at(path)? {
             return Ok(());
         }
         let fail = |error: std::io::Error| refused(path, &error);
-        let folder = folder_of(path);
-        fs::create_dir_all(folder).map_err(fail)?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        let name = beside(path, ".making");
-        let lock = options.open(&name).map_err(fail)?;
-        Patience::default().lock(&name, &lock).map_err(fail)?;
-        if self.is_at(path)? {
-            return Ok(());
-        }
         let draft = beside(path, ".new");
         for companion in ["", "-journal", "-wal", "-shm"] {
             match fs::remove_file(beside(&draft, companion)) {
@@ -139,7 +119,7 @@ impl Kind {
         File::open(&draft)
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(&draft, path))
-            .and_then(|()| File::open(folder)?.sync_all())
+            .and_then(|()| File::open(folder_of(path))?.sync_all())
             .map_err(fail)
     }
 
@@ -154,9 +134,6 @@ impl Kind {
 
     /// Takes the steps that are missing, all or none.
     fn bring_forward(&self, connection: &mut Connection) -> rusqlite::Result<()> {
-        let version = |connection: &Connection| {
-            connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
-        };
         if version(connection)? >= self.format() {
             return Ok(());
         }
@@ -173,6 +150,7 @@ impl Kind {
     }
 
     fn connect(&self, path: &Path) -> Result<Opened, StoreError> {
+        self.is_at(path)?;
         let connection = Opened::open(path, self.application_id);
         let connection = connection.map_err(|error| failed(path, &error))?;
         connection.set_prepared_statement_cache_capacity(32);
@@ -184,9 +162,58 @@ impl Kind {
 }
 
 /// There is no file, nor anything left of one.
-fn absent(path: &Path) -> Result<Header, StoreError> {
+fn absent(path: &Path) -> Result<bool, StoreError> {
     refuse_orphan(path)?;
-    Ok(Header::Absent)
+    Ok(false)
+}
+
+/// The format of the file.
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// The lock under which one process after the other writes to a file. SQLite's own
+/// waiting passes over who waits longest.
+#[derive(Debug)]
+pub(crate) struct WriterLock {
+    store: PathBuf,
+    path: PathBuf,
+    file: File,
+}
+
+impl WriterLock {
+    /// That of the file at `path`, in a folder that is made where `makes_folder`.
+    pub(crate) fn of(path: &Path, makes_folder: bool) -> Result<Self, StoreError> {
+        let fail = |error: std::io::Error| refused(path, &error);
+        if makes_folder {
+            fs::create_dir_all(folder_of(path)).map_err(fail)?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let name = writer_lock_path(path);
+        Ok(Self {
+            store: path.to_owned(),
+            file: options.open(&name).map_err(fail)?,
+            path: name,
+        })
+    }
+
+    /// Waits for the lock, which is held until what this gives is dropped.
+    pub(crate) fn take(&self) -> Result<Turn<'_>, StoreError> {
+        let locked = Patience::default().lock(&self.path, &self.file);
+        locked.map_err(|error| refused(&self.store, &error))?;
+        Ok(Turn(&self.file))
+    }
+}
+
+/// The time in which this process may write.
+#[derive(Debug)]
+pub(crate) struct Turn<'a>(&'a File);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {

@@ -12,7 +12,7 @@
 //! the file whole). Apart from it: [`SqliteStore`] in `items.rs`, the application store,
 //! and [`SqliteEvents`] in `events.rs`, the event journal.
 //!
-//! Files of the journal: `DB` itself with SQLite's own companions, `DB.writer` (held by the
+//! Files of the journal, and of the others but for the last: `DB` itself with SQLite's own companions, `DB.writer` (held by the
 //! writer that is in a transaction), and `DB.claims/`, one lock file for each
 //! thread that was ever driven. Network file systems are not supported: their
 //! locks are not reliable.
@@ -20,7 +20,7 @@
 //! Invariant: opening reads only. Nothing is made or changed before the first
 //! claim, append or put.
 //!
-//! Invariant: a journal uses one file as long as it lives. If that is gone from its
+//! Invariant: a journal or a store uses one file as long as it lives. If that is gone from its
 //! path, nothing is written, and no other is made.
 //!
 //! Invariant: only the writer thread writes to the journal; no async worker waits for a disk.

@@ -1,8 +1,13 @@
 //! Several processes on one store.
 
+use std::{path::Path, sync::Arc};
+
 use rustagents_core::journal::{Journal, Owner, Select};
-use rustagents_store_sqlite::SqliteJournal;
-use rustagents_testkit::workers::{self, Workers};
+use rustagents_store_sqlite::{SqliteEvents, SqliteJournal, SqliteStore};
+use rustagents_testkit::{
+    clock::ManualClock,
+    workers::{self, Workers, stores},
+};
 
 use crate::support::{fact, quick_folder, thread};
 
@@ -65,6 +70,46 @@ async fn processes_with_threads_of_their_own_lose_nothing_and_none_starves() {
 async fn processes_that_are_killed_at_any_moment_lose_and_double_nothing() {
     let folder = quick_folder();
     let path = folder.path().join("journal.db");
-    let open = |path: &std::path::Path| SqliteJournal::open(path).unwrap();
+    let open = |path: &Path| SqliteJournal::open(path).unwrap();
     workers::are_killed(&Workers::new(WORKER, &path), open, 1).await;
+}
+
+fn items(path: &Path) -> SqliteStore {
+    SqliteStore::new(path, Arc::new(ManualClock::new()))
+}
+
+fn events(path: &Path) -> SqliteEvents {
+    SqliteEvents::new(path)
+}
+
+#[tokio::test]
+#[ignore = "is run by the tests that start it"]
+async fn item_worker() {
+    stores::put(items).await;
+}
+
+#[tokio::test]
+#[ignore = "is run by the tests that start it"]
+async fn event_worker() {
+    stores::append(events).await;
+}
+
+#[tokio::test]
+async fn processes_that_put_items_lose_nothing_and_none_starves() {
+    let folder = quick_folder();
+    let path = folder.path().join("store.db");
+    let workers = Workers::new("workers::item_worker", &path);
+    stores::puts(&workers, items, 1).await;
+}
+
+#[tokio::test]
+async fn processes_that_append_events_lose_nothing_and_none_starves() {
+    let folder = quick_folder();
+    let path = folder.path().join("events.db");
+    let workers = Workers::new("workers::event_worker", &path);
+    stores::appends(&workers, events, 1).await;
+    let all = rusqlite::Connection::open(&path).unwrap();
+    let halves = "SELECT count(*) FROM (SELECT 1 FROM events GROUP BY thread HAVING count(*) % 2)";
+    let halves: u64 = all.query_row(halves, [], |row| row.get(0)).unwrap();
+    assert_eq!(halves, 0, "an append of two is whole or absent");
 }

@@ -1,5 +1,7 @@
-//! Several processes on one journal: the test program itself is started again for each,
-//! for one test of it that is ignored otherwise and does nothing but call [`work`].
+//! Several processes on one journal, or on one application store or event journal
+//! ([`stores`]): the test program itself is started again for each,
+//! for one test of it that is ignored otherwise and does nothing but call [`work`]
+//! or what stands there for it.
 //!
 //! ```no_run
 //! # use std::path::Path;
@@ -14,6 +16,7 @@
 //! ```
 
 mod process;
+pub mod stores;
 mod work;
 
 use std::{collections::BTreeSet, path::Path};

@@ -40,7 +40,7 @@ pub async fn work<J: Journal>(open: impl FnOnce(&Path) -> J) {
     }
 }
 
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{SAYS}{text}").expect("somebody who listens");
     out.flush().expect("somebody who listens");
@@ -53,7 +53,7 @@ fn ordered() -> bool {
 }
 
 /// Rings when there are no more orders.
-fn stopped() -> Arc<AtomicBool> {
+pub(super) fn stopped() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let stops = Arc::clone(&stop);
     std::thread::spawn(move || {
