@@ -168,6 +168,30 @@ pub mod kind {
         name: "inbox.taken",
         version: 1,
     };
+
+    /// All of them.
+    pub const ALL: [Kind; 20] = [
+        RUN_OPENED,
+        RUN_ATTEMPT,
+        RUN_SUSPENDED,
+        RUN_CLOSED,
+        CHECKPOINT,
+        SNAPSHOT,
+        TASK_WRITE,
+        FAILED_TRY,
+        TRANSITION,
+        INTENT,
+        STARTED,
+        RESULT,
+        STEP_INTENT,
+        STEP_RELEASED,
+        STEP_RESULT,
+        ASK,
+        ANSWER,
+        CANCEL,
+        ITEM,
+        TAKEN,
+    ];
 }
 
 /// A chain of commits.

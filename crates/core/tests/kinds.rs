@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rustagents_core::journal::kind;
+
 const SOURCE: &str = include_str!("../src/journal.rs");
 const PAGE: &str = include_str!("../../../docs/reference/journal-format.md");
 
@@ -14,10 +16,16 @@ fn names() -> Vec<&'static str> {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("name: \"")?.strip_suffix("\","))
         .collect();
-    let declared = kinds.matches("pub const").count();
+    let declared = kinds.matches(": Kind = Kind {").count();
     assert!(declared >= 20, "{declared} kinds");
     assert_eq!(names.len(), declared, "each constant has a name");
     names
+}
+
+#[test]
+fn the_list_of_all_kinds_lacks_none() {
+    let listed: Vec<_> = kind::ALL.iter().map(|kind| kind.name).collect();
+    assert_eq!(listed, names());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use rustagents_core::{
     code::Coded,
-    journal::{Journal, ThreadImage, kind},
+    ids::FactKey,
+    journal::{Journal, Kind, Place, ThreadImage, kind},
 };
 use rustagents_runtime::threads::{check::check, transfer::image};
 use rustagents_store::MemoryJournal;
@@ -56,6 +57,32 @@ async fn a_body_that_is_not_of_its_kind_is_named() {
             found[0].contains(kind.name) && found[0].contains("cannot be read"),
             "{found:?}"
         );
+    }
+}
+
+/// What is no record of this kind, but JSON. What a tool started is in its own words.
+fn is_no_record(kind: Kind) -> &'static str {
+    match kind.name {
+        "effect.started" => "{",
+        _ => "7",
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_record_of_its_kind_is_named_whatever_the_kind() {
+    for kind in kind::ALL {
+        let damage = |image: &mut ThreadImage| {
+            let mut record = image.records.last().unwrap().clone();
+            record.seq += 1;
+            record.place = Place::Fact(FactKey::from("model/no"));
+            record.kind = kind.name.into();
+            record.version = kind.version;
+            record.body = is_no_record(kind).into();
+            image.records.push(record);
+        };
+        let found = problems(damage).await;
+        let named = format!("({}): it cannot be read", kind.name);
+        assert!(found.iter().any(|told| told.contains(&named)), "{found:?}");
     }
 }
 

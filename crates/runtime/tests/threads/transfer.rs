@@ -325,6 +325,25 @@ async fn a_record_that_is_nested_too_deep_is_refused_at_its_line() {
     }
 }
 
+#[tokio::test]
+async fn a_record_that_is_none_of_its_kind_is_refused_at_its_line() {
+    let bench = Bench::new();
+    bench.say("t", WORD, json!(1)).await;
+    let text = exported(&*bench.journal).await;
+    let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    for kind in ["step.intent", "step.released", "step.result", "graph.try"] {
+        let mut lines = lines.clone();
+        let record = json!({ "record": { "seq": 1_000, "branch": "main", "namespace": "",
+            "key": "a/1", "kind": kind, "version": 1, "run": "", "attempt": 1, "epoch": 1,
+            "at": 1, "body": "[1]" } });
+        let at = lines.len() - 1;
+        lines.insert(at, record.to_string());
+        let error = imported(&resealed(lines)).unwrap_err();
+        assert_eq!(error.code().as_str(), "RAG0415");
+        assert!(error.to_string().contains(kind), "{error}");
+    }
+}
+
 #[test]
 fn a_line_without_end_is_read_no_further_than_its_limit() {
     let endless = io::repeat(b' ');

@@ -12,9 +12,11 @@ use rustagents_core::{
     message::{Message, Role},
 };
 use rustagents_graph::{
-    record::{Checkpoint, Snapshot, TaskWrite},
+    effect::record::{StepResult, StepStart},
+    record::{Checkpoint, FailedTry, Snapshot, TaskWrite},
     state::{ChannelName, Delta},
 };
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::{
@@ -109,25 +111,41 @@ impl Mentions {
             record.decode::<IntentBody>(kind::INTENT)?;
         } else if record.is(kind::STARTED) {
             record.decode::<Value>(kind::STARTED)?;
-        } else if record.is(kind::ASK) {
-            record.decode::<Ask>(kind::ASK)?;
-        } else if record.is(kind::ANSWER) {
-            record.decode::<Answer>(kind::ANSWER)?;
-        } else if record.is(kind::CANCEL) {
-            record.decode::<CancelBody>(kind::CANCEL)?;
-        } else if record.is(kind::ITEM) {
-            record.decode::<ItemBody>(kind::ITEM)?;
-        } else if record.is(kind::TAKEN) {
-            record.decode::<TakenBody>(kind::TAKEN)?;
         } else {
-            let body = serde_json::from_str::<serde::de::IgnoredAny>(&record.body);
-            body.map_err(|error| JournalError::Corrupt {
-                place: format!("record {} ({})", record.seq, record.kind),
-                reason: error.to_string(),
-            })?;
+            other(record)?;
         }
         Ok(())
     }
+}
+
+/// Decodes what names nothing.
+fn other(record: &Record) -> Result<(), JournalError> {
+    if record.is(kind::STEP_INTENT) {
+        record.decode::<StepStart<'_>>(kind::STEP_INTENT)?;
+    } else if record.is(kind::STEP_RELEASED) {
+        record.decode::<StepStart<'_>>(kind::STEP_RELEASED)?;
+    } else if record.is(kind::STEP_RESULT) {
+        record.decode::<StepResult<'_, IgnoredAny>>(kind::STEP_RESULT)?;
+    } else if record.is(kind::FAILED_TRY) {
+        record.decode::<FailedTry>(kind::FAILED_TRY)?;
+    } else if record.is(kind::ASK) {
+        record.decode::<Ask>(kind::ASK)?;
+    } else if record.is(kind::ANSWER) {
+        record.decode::<Answer>(kind::ANSWER)?;
+    } else if record.is(kind::CANCEL) {
+        record.decode::<CancelBody>(kind::CANCEL)?;
+    } else if record.is(kind::ITEM) {
+        record.decode::<ItemBody>(kind::ITEM)?;
+    } else if record.is(kind::TAKEN) {
+        record.decode::<TakenBody>(kind::TAKEN)?;
+    } else {
+        let body = serde_json::from_str::<IgnoredAny>(&record.body);
+        body.map_err(|error| JournalError::Corrupt {
+            place: format!("record {} ({})", record.seq, record.kind),
+            reason: error.to_string(),
+        })?;
+    }
+    Ok(())
 }
 
 /// The content that stands for the result in a tool's message, where it was too long.
