@@ -2,6 +2,7 @@
 //! store ever had, in `spec`. They are copied before they are opened.
 
 use std::{
+    collections::BTreeSet,
     fs,
     future::Future,
     path::{Path, PathBuf},
@@ -13,7 +14,7 @@ use rustagents_core::{
     event_journal::{EventJournal, EventQuery, PlacedEvent},
     ids::{Branch, FactKey, Namespace, RunId, ThreadId},
     journal::{
-        Author, Batch, Chain, Entry, Journal, Kind, Owner, Place, Record, Select, ThreadQuery,
+        Author, Batch, Chain, Entry, Journal, Kind, Owner, Place, Record, Select, ThreadQuery, kind,
     },
     store::{Address, Item, NamespacePath, PutOptions, Reading, SearchQuery, Store},
 };
@@ -310,18 +311,110 @@ fn every_export_is_imported_to_every_store_and_goes_on() {
         Arc::new(FileJournal::open(folder.path().join("journal")).unwrap()),
         Arc::new(SqliteJournal::open(folder.path().join("journal.db")).unwrap()),
     ];
-    for thread in THREADS.iter().chain(&LONG) {
-        let exported = text(&format!("journal/export-1/{thread}.jsonl"));
+    for exported in exports() {
         for journal in &journals {
             let image = transfer::read(&mut exported.as_bytes()).unwrap();
             let name = image.thread.clone();
             block_on(async {
                 journal.install(image).await.unwrap();
+                assert_eq!(check(&**journal, &name).await.unwrap(), [], "{name}");
                 assert_eq!(export(&**journal, &name).await, exported);
                 goes_on(&**journal, &name).await;
             });
         }
     }
+}
+
+/// The exports that are fixtures.
+fn exports() -> Vec<String> {
+    let folders = ["journal/export-1", "journal/kinds"];
+    let files = folders.map(|folder| fs::read_dir(spec(folder)).unwrap());
+    let mut files: Vec<_> = files
+        .into_iter()
+        .flatten()
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect()
+}
+
+#[test]
+fn every_kind_of_record_is_in_a_fixture_in_each_of_its_versions() {
+    let mut held = BTreeSet::new();
+    for exported in exports() {
+        let image = transfer::read(&mut exported.as_bytes()).unwrap();
+        let records = image.records.into_iter();
+        held.extend(records.map(|record| (record.kind.into_owned(), record.version)));
+    }
+    let versions = |kind: Kind| (1..=kind.version).map(move |version| (kind.name, version));
+    let missing: Vec<_> = kind::ALL
+        .into_iter()
+        .flat_map(versions)
+        .filter(|(name, version)| !held.contains(&((*name).to_owned(), *version)))
+        .map(|(name, version)| format!("`{name}` in version {version}"))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "no fixture holds {}: add an export to `spec/journal/kinds` that does",
+        missing.join(", ")
+    );
+}
+
+/// A thread of `spec/journal/kinds` that waits, brought to a desk, is answered and goes on
+/// with the plan that it keeps, in each store that `rag` has.
+fn is_resumed(thread: &str, answer: &[&str], prepare: impl Fn(&Desk)) {
+    for store in ["sqlite:kept.db", "file:kept"] {
+        let desk = Desk::new();
+        prepare(&desk);
+        let export = spec(&format!("journal/kinds/{thread}.jsonl"));
+        let export = export.to_str().unwrap();
+        let rag = |arguments: &[&str]| desk.rag(&[arguments, &["--store", store]].concat());
+        let imported = rag(&["threads", "import", export]);
+        assert_eq!(imported.status, Some(0), "{imported:?}");
+        let resume = [
+            "resume",
+            thread,
+            "--json",
+            "--pin",
+            "--config",
+            "rustagents.toml",
+        ];
+        let waiting = rag(&resume);
+        assert_eq!(waiting.status, Some(3), "{waiting:?}");
+        let done = rag(&[&resume, answer].concat());
+        assert_eq!(done.status, Some(0), "{done:?}");
+        let checked = rag(&["doctor", "--full"]);
+        assert_eq!(checked.status, Some(0), "{checked:?}");
+    }
+}
+
+#[test]
+fn a_run_with_questions_and_answers_of_the_first_version_goes_on() {
+    is_resumed("asked-9", &["--approve", "c-7@0963f092"], |_| {});
+}
+
+#[test]
+fn a_run_with_a_call_in_doubt_goes_on() {
+    let answer = ["--done", "c-3={\"status\":0}"];
+    is_resumed("work-9", &answer, |desk| {
+        desk.write(
+            "script.toml",
+            "rule = [{ text = \"{{ result | tojson }}\" }]",
+        );
+        let tool = |name: &str, effect: &str| {
+            format!(
+                "[tools.{name}]\nkind = \"command\"\neffect = \"{effect}\"\n\
+                 description = \"Some work.\"\napproval = \"allow\"\n\
+                 arguments = {{ type = \"object\" }}\ncommand = [\"false\"]\n"
+            )
+        };
+        let models = "[models]\ndefault = \"scripted:script.toml\"\n";
+        let tools = [tool("look", "repeatable"), tool("work", "once")].concat();
+        desk.write("rustagents.toml", format!("{models}{tools}"));
+    });
 }
 
 /// All events that are kept, page by page.

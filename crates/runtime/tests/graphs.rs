@@ -19,6 +19,7 @@ mod refused;
 mod times;
 mod unfit;
 mod watched;
+mod written;
 
 use std::{
     collections::BTreeMap,
