@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -17,6 +17,9 @@ use crate::support::{fact, thread};
 
 const STORE: &str = "RUSTAGENTS_TEST_STORE";
 const WORK: &str = "RUSTAGENTS_TEST_WORK";
+
+/// Where this is set, system calls have to be counted.
+const NEEDED: &str = "RAG_NEEDS_STRACE";
 
 async fn claimed(path: &Path) -> (SqliteJournal, Claim) {
     let journal = SqliteJournal::open(path).unwrap();
@@ -61,13 +64,12 @@ async fn what_waits_at_the_same_time_shares_a_transaction() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("journal.db");
     let (journal, claim) = claimed(&path).await;
-    for count in [50, 200, 1_500] {
+    // Behind the first 1,024, as many come as there is room for, and a group may be small.
+    for (count, may_be) in [(50, 1..=2), (200, 1..=2), (1_500, 6..=9)] {
         let before = journal.transactions();
         append_at_once(&path, &journal, claim.epoch, count).await;
         // The writer waits with the first ones; the others come after it.
         let taken = journal.transactions() - before;
-        let groups = count.div_ceil(256) as u64;
-        let may_be = groups..=groups + 1;
         assert!(may_be.contains(&taken), "{count} took {taken}");
     }
     drop(journal);
@@ -124,9 +126,9 @@ async fn child() {
     }
 }
 
-/// How often a process that does `work` waits for the disk; `None` where system
-/// calls cannot be counted.
-fn waits(work: &str) -> Option<u64> {
+/// How often a process that does `work` waits for the disk; or why system calls cannot
+/// be counted.
+fn waits(work: &str) -> Result<u64, String> {
     let folder = tempfile::tempdir().unwrap();
     let counts = folder.path().join("counts");
     let traced = Command::new("strace")
@@ -136,32 +138,48 @@ fn waits(work: &str) -> Option<u64> {
         .args(["--exact", "costs::child", "--ignored"])
         .env(STORE, folder.path().join("journal.db"))
         .env(WORK, work)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if !traced.ok()?.success() {
-        return None;
+        .stdin(Stdio::null())
+        .output();
+    let traced = match traced {
+        Ok(traced) => traced,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err("there is no `strace`: install it".into());
+        }
+        Err(error) => return Err(format!("`strace` cannot be started: {error}")),
+    };
+    if !traced.status.success() {
+        let said = String::from_utf8_lossy(&traced.stderr);
+        let why = if said.to_lowercase().contains("ptrace") {
+            "this machine does not permit ptrace, which `strace` needs"
+        } else {
+            "the process or `strace` failed"
+        };
+        return Err(format!("{why}: {}", said.trim()));
     }
-    let counts = fs::read_to_string(counts).ok()?;
+    let counts = fs::read_to_string(counts).map_err(|error| error.to_string())?;
     let calls = counts.lines().filter_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
         let is_wait = matches!(words.last(), Some(&"fsync" | &"fdatasync"));
         is_wait.then(|| words[3].parse::<u64>().unwrap())
     });
-    Some(calls.sum())
+    Ok(calls.sum())
 }
 
 #[test]
 fn a_lone_append_waits_for_the_disk_once_and_fifty_together_wait_once() {
-    let Some(base) = waits("alone 0") else {
-        let skipped = "skipped: system calls cannot be counted here";
-        writeln!(std::io::stderr(), "{skipped}").unwrap();
-        return;
+    let base = match waits("alone 0") {
+        Ok(base) => base,
+        Err(why) => {
+            let told = format!("system calls cannot be counted here: {why}");
+            assert!(std::env::var_os(NEEDED).is_none(), "{told}");
+            writeln!(std::io::stderr(), "skipped: {told}").unwrap();
+            return;
+        }
     };
-    assert_eq!(waits("alone 1"), Some(base + 1));
-    assert_eq!(waits("alone 20"), Some(base + 20));
+    assert_eq!(waits("alone 1"), Ok(base + 1));
+    assert_eq!(waits("alone 20"), Ok(base + 20));
     let together = waits("together 50").unwrap() - base;
     assert!((1..=2).contains(&together), "fifty waited {together} times");
     let many = waits("together 1500").unwrap() - base;
-    assert!((6..=7).contains(&many), "1,500 waited {many} times");
+    assert!((6..=9).contains(&many), "1,500 waited {many} times");
 }
