@@ -29,6 +29,7 @@ mod kill;
 mod mistakes;
 mod new_command;
 mod old_stores;
+#[cfg(unix)]
 mod places;
 mod processes;
 mod queueing;
