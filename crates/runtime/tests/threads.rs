@@ -3,6 +3,7 @@
 mod asked_anew;
 mod beside;
 mod beside_late;
+mod branches;
 mod check;
 mod delete;
 mod fork;

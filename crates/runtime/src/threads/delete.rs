@@ -114,6 +114,7 @@ impl Runtime {
         };
         let drops = |seq: Seq| {
             survey.row(seq).is_some_and(|row| match &row.what {
+                What::Elsewhere => false,
                 What::Snapshot { of, .. } => row.run == *run || hole.covered.contains(of),
                 What::Fact(key) => row.run == *run || is_taken(key),
                 _ => row.run == *run,
