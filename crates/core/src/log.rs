@@ -44,8 +44,9 @@ impl ThreadLog {
     /// Reads what going on with a thread needs: the records since its last run was
     /// opened, and before them the last snapshot of the state and the checkpoints
     /// that it does not cover; and the calls of graphs inside that it goes on from,
-    /// where their state is kept. So loading costs what is alive, however long the
-    /// thread is. A thread that does not exist has no records.
+    /// where their state is kept; and all messages of the thread. So loading costs the
+    /// records of what is alive, however many there are, and every message that was not
+    /// pruned. A thread that does not exist has no records.
     ///
     /// # Errors
     /// Whatever the journal says; an unknown thread is not an error.
