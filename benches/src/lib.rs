@@ -40,6 +40,7 @@ pub const SCENARIOS: &[(&str, Make)] = &[
     ("graph-fanout/sqlite", graph_fanout::sqlite),
     ("graph-large-state/nowhere", graph_large_state::nowhere),
     ("graph-large-state/memory", graph_large_state::memory),
+    ("graph-large-state/steady", graph_large_state::steady),
     ("graph-large-state/sqlite", graph_large_state::sqlite),
 ];
 
