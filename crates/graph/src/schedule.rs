@@ -227,7 +227,9 @@ impl<S: GraphState> CompiledNode<S> {
         let (mut write, messages) = Compiled::<S>::accept_writes(state, &self.name, writes)?;
         write.route = route;
         write.goto = goto;
-        write.handled = self.may_hand_over(&write).then_some(is_handled);
+        // Also of a node that has no handler now, and may have one when the step is taken.
+        let may_be = matches!(write.goto.as_deref(), Some([Goto::Send { .. }]));
+        write.handled = may_be.then_some(is_handled);
         write.parent = parent;
         write.untracked = lost;
         self.check_way(&write)?;

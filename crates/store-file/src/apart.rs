@@ -63,7 +63,7 @@ impl Line {
     }
 
     /// Puts what is in parts together again.
-    pub(crate) fn put_together(&mut self, contents: &mut Contents<'_>) -> Result<(), String> {
+    pub(crate) fn put_together(&mut self, contents: &mut Contents<'_>) -> Result<(), JournalError> {
         match self {
             Self::Batch(batch) => {
                 for row in &mut batch.records {
@@ -81,8 +81,8 @@ impl Line {
     }
 }
 
-/// Finds the bytes of a content, or says why it is not there.
-pub(crate) type Contents<'a> = dyn FnMut(Digest) -> Result<Vec<u8>, String> + 'a;
+/// Finds the bytes of a content.
+pub(crate) type Contents<'a> = dyn FnMut(Digest) -> Result<Vec<u8>, JournalError> + 'a;
 
 impl Said {
     fn take_apart(&mut self, contents: &mut Vec<Content>) -> Result<(), JournalError> {
@@ -99,10 +99,10 @@ impl Said {
         Ok(())
     }
 
-    fn put_together(&mut self, contents: &mut Contents<'_>) -> Result<(), String> {
+    fn put_together(&mut self, contents: &mut Contents<'_>) -> Result<(), JournalError> {
         if let Self::Parts { parts } = self {
             let text = parts.text(contents)?;
-            let message = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+            let message = serde_json::from_slice(&text).map_err(|error| other(&error))?;
             *self = Self::Whole(message);
         }
         Ok(())
@@ -116,6 +116,14 @@ impl Said {
                 rule: "a message is put together before it is taken in",
             }),
         }
+    }
+}
+
+/// The error for parts that make up something else than they should.
+pub(crate) fn other(reason: &dyn std::fmt::Display) -> JournalError {
+    JournalError::Corrupt {
+        place: "its parts".into(),
+        reason: reason.to_string(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Contents: files by their digests, in a folder of the thread family's own.
 //!
 //! Who writes contents, copies a thread, or makes one that joins a family, holds the lock `families.lock` with
-//! others of its kind until a log mentions them; who collects holds it alone.
+//! others of its kind until a log mentions them; who collects holds it alone. Both pass
+//! `families.turn` before, so that one who waits to collect is not passed by for ever.
 
 use std::{
     collections::BTreeSet,
@@ -35,6 +36,10 @@ impl Store {
         self.root.join("families.lock")
     }
 
+    fn families_turn(&self) -> PathBuf {
+        self.root.join("families.turn")
+    }
+
     /// Keeps collectors out while `contents` are written, or what `is_long`, if there is
     /// any.
     pub(crate) fn families_for(
@@ -59,7 +64,12 @@ impl Store {
         if present(&self.root, fs::metadata(self.threads()))?.is_none() {
             return Ok(None);
         }
-        lock::make_shared(&self.families_lock(), self.patience()).map(Some)
+        // Who collects comes to its turn, however many there are that write.
+        let patience = self.patience();
+        let turn = lock::make_shared(&self.families_turn(), patience)?;
+        let held = lock::make_shared(&self.families_lock(), patience)?;
+        drop(turn);
+        Ok(Some(held))
     }
 
     /// The family that an image joins, if it has all that is to be shared. Keeps
@@ -97,7 +107,9 @@ impl Store {
         let writer = Digest::of(writer.as_bytes()).short();
         for content in contents {
             let path = folder.join(content.digest.to_string());
-            if !path.exists() {
+            // One that was damaged meanwhile is written again: who relies on it now has the
+            // right bytes.
+            if !fs::read(&path).is_ok_and(|found| found == content.bytes) {
                 let draft = path.with_extension(format!("{writer}.new"));
                 self.disk
                     .replace(&draft, &path, |draft| draft.write(&content.bytes))?;
@@ -130,7 +142,10 @@ impl Store {
         if present(&families, fs::metadata(&families))?.is_none() {
             return Ok(());
         }
-        let _alone = lock::make(&self.families_lock(), self.patience())?;
+        let patience = self.patience();
+        let turn = lock::make(&self.families_turn(), patience)?;
+        let _alone = lock::make(&self.families_lock(), patience)?;
+        drop(turn);
         let heads = self.heads()?;
         let mut mentioned = BTreeSet::new();
         for head in heads.iter().filter(|head| head.family == family) {

@@ -16,7 +16,7 @@ use rustagents_core::{
 use rustagents_store::parts::{INLINE_BYTES, Recipe};
 use serde::{Deserialize, Serialize};
 
-use crate::apart::Contents;
+use crate::apart::{Contents, other};
 
 /// The longest line. JSON writes a control character as six bytes, and names and
 /// numbers stand beside the texts.
@@ -176,10 +176,10 @@ impl Row {
         }
     }
 
-    pub(crate) fn put_together(&mut self, contents: &mut Contents<'_>) -> Result<(), String> {
+    pub(crate) fn put_together(&mut self, contents: &mut Contents<'_>) -> Result<(), JournalError> {
         if let Some(parts) = self.parts.take() {
             let text = parts.text(contents)?;
-            self.body = String::from_utf8(text).map_err(|error| error.to_string())?;
+            self.body = String::from_utf8(text).map_err(|error| other(&error))?;
         }
         Ok(())
     }

@@ -153,8 +153,13 @@ impl State {
         if self.is_outline {
             line.leave_messages_in_parts();
         } else {
-            let whole = self.put_together(&mut line, path);
-            whole.map_err(|reason| self.damaged(path, &reason))?;
+            self.put_together(&mut line, path)
+                .map_err(|error| match error {
+                    JournalError::Corrupt { place, reason } => {
+                        self.damaged(path, &format!("{place}: {reason}"))
+                    }
+                    other => other,
+                })?;
         }
         match self.apply(line) {
             Err(JournalError::Malformed { rule }) => Err(self.damaged(path, rule)),
@@ -162,12 +167,13 @@ impl State {
         }
     }
 
-    fn put_together(&mut self, line: &mut Line, path: &Path) -> Result<(), String> {
+    fn put_together(&mut self, line: &mut Line, path: &Path) -> Result<(), JournalError> {
         let folder = contents::folder_beside(path, &self.family);
         let (parts, apart) = (&mut self.parts, &mut self.apart);
         line.put_together(&mut |digest| {
-            let bytes = contents::read(&folder, digest).map_err(|error| error.to_string())?;
-            let bytes = bytes.ok_or_else(|| format!("its part {} is missing", digest.short()))?;
+            let bytes = contents::read(&folder, digest)?;
+            let missing = || corrupt(&folder.join(digest.to_string()), "it is missing");
+            let bytes = bytes.ok_or_else(missing)?;
             *apart += bytes.len() as u64;
             parts.insert(digest);
             Ok(bytes)

@@ -131,15 +131,24 @@ pub(crate) fn refresh(
     state: &mut Option<State>,
     patience: Patience,
 ) -> Result<(), JournalError> {
-    let known = state.take();
-    let _held = lock::shared(&place.lock, patience)?;
-    let Some(mut file) = present(&place.log, File::open(&place.log))? else {
-        return Ok(());
-    };
-    let mut current = known.unwrap_or_else(|| State::new(thread.clone()));
-    current.catch_up(&mut file, &place.log)?;
-    *state = Some(current);
-    Ok(())
+    loop {
+        let known = state.take();
+        let held = lock::shared(&place.lock, patience)?;
+        let Some(mut file) = present(&place.log, File::open(&place.log))? else {
+            return Ok(());
+        };
+        let mut current = known.unwrap_or_else(|| State::new(thread.clone()));
+        match current.catch_up(&mut file, &place.log) {
+            // Its lock was lost, and a writer that made it anew may have replaced the
+            // log, and collected what this one needs.
+            Err(_) if held.is_none() && place.lock.exists() => {}
+            Err(error) => return Err(error),
+            Ok(_) => {
+                *state = Some(current);
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// What stays of a removed thread of this place.

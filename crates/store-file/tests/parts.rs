@@ -4,9 +4,11 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use rustagents_core::{
+    CancellationToken,
     ids::MessageId,
     journal::{Compaction, Journal, JournalError, Owner, Select, ThreadQuery},
     message::Message,
@@ -120,5 +122,110 @@ fn copy(from: &Path, to: &Path) {
         } else {
             fs::copy(entry.path(), to).unwrap();
         }
+    }
+}
+
+#[tokio::test]
+async fn a_part_that_cannot_be_read_now_is_no_damage() {
+    let folder = quick_folder();
+    let root = folder.path();
+    let name = thread("t");
+    let journal = FileJournal::open(root).unwrap();
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    let write = fact(&name, claim.epoch, "k", &long('t'));
+    journal.append(write).await.unwrap();
+    let part = contents(root).pop().unwrap();
+    fs::remove_file(&part).unwrap();
+    // Reading a folder is an error of the system, also for who may read everything.
+    fs::create_dir(&part).unwrap();
+    let other = FileJournal::open(root).unwrap();
+    let error = other.read(&name, Select::all()).await.unwrap_err();
+    assert!(
+        matches!(error, JournalError::Unavailable { .. }),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_damaged_part_is_right_again_when_its_value_is_written_again() {
+    let folder = quick_folder();
+    let root = folder.path();
+    let name = thread("t");
+    let journal = FileJournal::open(root).unwrap();
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    let write = fact(&name, claim.epoch, "k", &long('t'));
+    journal.append(write).await.unwrap();
+    let part = contents(root).pop().unwrap();
+    for damaged in [&b"\"ttt"[..], b""] {
+        fs::write(&part, damaged).unwrap();
+        let key = format!("again {}", damaged.len());
+        let again = fact(&name, claim.epoch, &key, &long('t'));
+        journal.append(again).await.unwrap();
+        let other = FileJournal::open(root).unwrap();
+        let read = other.read(&name, Select::all()).await.unwrap();
+        assert!(read.iter().all(|record| record.body == long('t')));
+    }
+}
+
+#[tokio::test]
+async fn who_writes_long_bodies_keeps_collectors_out_and_who_writes_short_ones_does_not() {
+    let folder = quick_folder();
+    let root = folder.path();
+    let name = thread("t");
+    let journal = FileJournal::open(root).unwrap();
+    let journal = journal.waiting_up_to(Duration::from_millis(200));
+    let claim = journal.claim(&name, Owner::default()).await.unwrap();
+    let first = fact(&name, claim.epoch, "first", &long('t'));
+    journal.append(first).await.unwrap();
+    for lock in ["families.lock", "families.turn"] {
+        let collecting = fs::File::open(root.join(lock)).unwrap();
+        collecting.lock().unwrap();
+        let said = Message::user(MessageId::from(format!("m-{lock}")), long('s'));
+        let mut message = fact(&name, claim.epoch, &format!("message {lock}"), "{}");
+        message.messages = vec![Arc::new(said)];
+        let body = fact(&name, claim.epoch, &format!("body {lock}"), &long('u'));
+        for write in [message, body] {
+            let error = journal.append(write).await.unwrap_err();
+            assert!(error.to_string().contains(lock), "{error}");
+        }
+        let short = fact(&name, claim.epoch, &format!("short {lock}"), "{}");
+        journal.append(short).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_collects_has_its_turn_beside_many_who_write_long_bodies() {
+    const WRITERS: usize = 4;
+    let folder = quick_folder();
+    let root = folder.path().to_owned();
+    let journal = Arc::new(FileJournal::open(&root).unwrap());
+    let stop = CancellationToken::new();
+    let mut writers = Vec::new();
+    for number in 0..WRITERS {
+        let (journal, stop) = (journal.clone(), stop.clone());
+        let name = thread(&format!("writer-{number}"));
+        let claim = journal.claim(&name, Owner::default()).await.unwrap();
+        writers.push(tokio::spawn(async move {
+            let mut count = 0;
+            while !stop.is_cancelled() {
+                let write = fact(&name, claim.epoch, &format!("k-{count}"), &long('w'));
+                journal.append(write).await.unwrap();
+                count += 1;
+            }
+            count
+        }));
+    }
+    for time in 0..5 {
+        let name = thread(&format!("gone-{time}"));
+        let claim = journal.claim(&name, Owner::default()).await.unwrap();
+        let write = fact(&name, claim.epoch, "k", &long('g'));
+        journal.append(write).await.unwrap();
+        journal.remove(&name, claim.epoch).await.unwrap();
+        let is_gone = |path: &PathBuf| !fs::read_to_string(path).unwrap_or_default().contains("gg");
+        assert!(contents(&root).iter().all(is_gone), "{time}");
+    }
+    stop.cancel();
+    for writer in writers {
+        assert!(writer.await.unwrap() > 0);
     }
 }

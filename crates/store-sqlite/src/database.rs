@@ -236,19 +236,29 @@ fn folder_of(path: &Path) -> &Path {
 
 /// The store's error for one of SQLite's.
 pub(crate) fn failed(path: &Path, error: &rusqlite::Error) -> StoreError {
+    if is_damage(error) {
+        return corrupt(path, error);
+    }
+    unavailable(path, &told(path, error))
+}
+
+/// Whether the error says that what is stored is damaged: SQLite's own pages, or a value
+/// that is no such value.
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::{
-        Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType},
+        Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error},
         ErrorCode::{DatabaseCorrupt, NotADatabase},
     };
-    let unreadable = matches!(
+    matches!(
         error,
-        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..)
-    );
-    match error.sqlite_error_code() {
-        Some(DatabaseCorrupt | NotADatabase) => corrupt(path, error),
-        _ if unreadable => corrupt(path, error),
-        _ => unavailable(path, &told(path, error)),
-    }
+        FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)
+            | Utf8Error(..)
+    ) || matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseCorrupt | NotADatabase)
+    )
 }
 
 /// What SQLite says, and what can be done about it, where that is known.

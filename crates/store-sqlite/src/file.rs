@@ -140,7 +140,9 @@ pub(crate) fn refuse_orphan(path: &Path) -> Result<(), Lost> {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     let log = Path::new(&name);
-    if !fs::metadata(log).is_ok_and(|found| found.len() > 0) {
+    let has_bytes = fs::metadata(log).is_ok_and(|found| found.len() > 0);
+    // Another process may have made the store meanwhile, and written to its log.
+    if !has_bytes || path.exists() {
         return Ok(());
     }
     let reason = format!(

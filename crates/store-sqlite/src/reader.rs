@@ -16,8 +16,11 @@ use rustagents_core::{
     tool::EffectClass,
 };
 
+use rustagents_store::parts::Recipe;
+
 use crate::{
     bodies::Columns,
+    database,
     file::StoreFile,
     opened::Opened,
     placed::{self, Placed},
@@ -34,7 +37,8 @@ fn records_sql(of: &str) -> String {
     let rows = Rows::Records.between("?2", "?3");
     format!(
         "SELECT {PLACE}, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
-                r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes), r.sum, r.parts, t.family
+                r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes), r.sum, r.parts, t.family,
+                r.content
            FROM threads t
            {rows}
            CROSS JOIN chains c ON c.id = r.chain
@@ -225,15 +229,22 @@ fn decode(path: &Path, connection: &Connection, row: &Row<'_>) -> Result<Record,
         rusqlite::Error::InvalidColumnType(_, column, found) => {
             corrupt(seq, &format!("its column `{column}` holds a {found}"))
         }
-        rusqlite::Error::FromSqlConversionFailure(..)
-        | rusqlite::Error::IntegralValueOutOfRange(..)
-        | rusqlite::Error::Utf8Error(..) => corrupt(seq, &error.to_string()),
-        error => schema::failed(path, &error),
+        error => unreadable(path, format!("record {seq}"), &error),
     })?;
     if sum.is_some_and(|sum| sum != Placed::record(&record).sum()) {
         return Err(corrupt(seq, OTHER_SUM));
     }
     Ok(record)
+}
+
+/// Why something in a row was not read: it is damaged, or the store does not work now.
+fn unreadable(path: &Path, place: String, error: &rusqlite::Error) -> JournalError {
+    // What SQLite says of its pages is of the store, and not of the row.
+    if error.sqlite_error_code().is_some() || !database::is_damage(error) {
+        return schema::failed(path, error);
+    }
+    let reason = error.to_string();
+    JournalError::Corrupt { place, reason }
 }
 
 /// The column of a record's sum.
@@ -245,6 +256,10 @@ const BODY: Columns = Columns {
     parts: 14,
     family: 15,
 };
+
+/// The content of a record's body, and of a message's, in rows of earlier versions.
+const CONTENT: usize = 16;
+const CONTENT_OF_MESSAGE: usize = 6;
 
 /// What is wrong with a row that has another sum than its own.
 const OTHER_SUM: &str = "it is not what was written: its sum is another one";
@@ -310,15 +325,9 @@ pub(crate) fn messages(
 ) -> Result<Vec<PlacedMessage>, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let new = Rows::Messages.between("?2", &format!("{LAST_PLACE} + 1"));
+    let all = messages_sql(&new, "t.name = ?1");
     let mut statement = connection
-        .prepare_cached(&format!(
-            "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes), r.sum, r.parts, t.family
-               FROM threads t
-               {new}
-               LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
-              WHERE t.name = ?1
-              ORDER BY s.start, r.id LIMIT ?3"
-        ))
+        .prepare_cached(&format!("{all} ORDER BY s.start, r.id LIMIT ?3"))
         .map_err(fail)?;
     let mut rows = statement
         .query(params![thread.as_str(), place(after), count(limit)])
@@ -329,30 +338,102 @@ pub(crate) fn messages(
             .get(0)
             .and_then(|place| Ok((place, row.get(1)?)))
             .map_err(fail)?;
-        let message = message(connection, row, &name).map_err(|reason| JournalError::Corrupt {
+        let message = said(path, connection, row, &name)?;
+        let message = serde_json::from_slice::<Message>(&message);
+        let message = message.map_err(|error| JournalError::Corrupt {
             place: format!("message {name}"),
-            reason,
+            reason: error.to_string(),
         })?;
         messages.push((place, Arc::new(message)));
     }
     Ok(messages)
 }
 
-/// The message in a row: its body, and its sum.
-fn message(connection: &Connection, row: &Row<'_>, name: &str) -> Result<Message, String> {
-    let columns = Columns {
-        body: 2,
-        parts: 4,
-        family: 5,
-    };
-    let read = columns
+/// What reads the messages of threads `t`: place, name, body, sum, parts and family, and
+/// the content of a body in rows of earlier versions.
+fn messages_sql(rows: &str, of: &str) -> String {
+    format!(
+        "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes), r.sum, r.parts, t.family, r.content
+           FROM threads t
+           {rows}
+           LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
+          WHERE {of}"
+    )
+}
+
+/// Where a row of [`messages_sql`] has the body.
+const SAID: Columns = Columns {
+    body: 2,
+    parts: 4,
+    family: 5,
+};
+
+/// The body of the message in a row, which has its sum.
+fn said(
+    path: &Path,
+    connection: &Connection,
+    row: &Row<'_>,
+    name: &str,
+) -> Result<Vec<u8>, JournalError> {
+    let place = || format!("message {name}");
+    let read = SAID
         .read(connection, row)
         .and_then(|body| Ok((body, row.get(3)?)));
-    let (body, sum): (Vec<u8>, Option<u32>) = read.map_err(|error| error.to_string())?;
+    let read = read.map_err(|error| unreadable(path, place(), &error));
+    let (body, sum): (Vec<u8>, Option<u32>) = read?;
     if sum.is_some_and(|sum| sum != placed::message_sum(name, &body)) {
-        return Err(OTHER_SUM.to_owned());
+        return Err(JournalError::Corrupt {
+            place: place(),
+            reason: OTHER_SUM.to_owned(),
+        });
     }
-    serde_json::from_slice(&body).map_err(|error| error.to_string())
+    Ok(body)
+}
+
+/// Takes a body, and the contents that it is made of.
+type EachBody<'a> = dyn FnMut(&str, &[Digest]) -> Result<(), JournalError> + 'a;
+
+/// Shows `each` the bodies of a thread's records, or of its messages, and the contents
+/// that they are made of. All that is shown has its sum.
+pub(crate) fn bodies(
+    path: &Path,
+    connection: &Connection,
+    rows: Rows,
+    thread: i64,
+    each: &mut EachBody<'_>,
+) -> Result<(), JournalError> {
+    let fail = |error: rusqlite::Error| schema::failed(path, &error);
+    let (sql, columns, content) = match rows {
+        Rows::Records => (records_sql("t.id = ?1"), BODY, CONTENT),
+        Rows::Messages => {
+            let new = rows.between("?2", "?3");
+            (messages_sql(&new, "t.id = ?1"), SAID, CONTENT_OF_MESSAGE)
+        }
+    };
+    let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
+    let mut found = statement
+        .query(params![thread, 0, place(LAST_PLACE) + 1])
+        .map_err(fail)?;
+    while let Some(row) = found.next().map_err(fail)? {
+        let body = match rows {
+            Rows::Records => decode(path, connection, row)?.body,
+            Rows::Messages => {
+                let name: String = row.get(1).map_err(fail)?;
+                let body = said(path, connection, row, &name)?;
+                String::from_utf8(body).map_err(|error| JournalError::Corrupt {
+                    place: format!("message {name}"),
+                    reason: error.to_string(),
+                })?
+            }
+        };
+        let recipe = columns.recipe(row).map_err(fail)?;
+        let content: Option<Vec<u8>> = row.get(content).map_err(fail)?;
+        let content = content.and_then(|bytes| Digest::from_bytes(&bytes));
+        let parts = recipe.iter().flat_map(Recipe::contents);
+        let contents: Vec<_> = parts.chain(content).collect();
+        each(&body, &contents)?;
+    }
+    Ok(())
 }
 
 /// The threads that `query` asks for.

@@ -12,6 +12,7 @@ use rustagents_core::journal::JournalError;
 use rustagents_store::locks::Patience;
 
 use crate::{
+    database,
     file::refuse_orphan,
     opened::{self, Look, Opened},
 };
@@ -273,14 +274,13 @@ fn sync_folder(path: &Path) -> Result<(), JournalError> {
 
 /// The journal's error for one of SQLite's.
 pub(crate) fn failed(path: &Path, error: &rusqlite::Error) -> JournalError {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-    match error.sqlite_error_code() {
-        Some(DatabaseCorrupt | NotADatabase) => JournalError::Corrupt {
+    if database::is_damage(error) {
+        return JournalError::Corrupt {
             place: format!("store `{}`", path.display()),
             reason: error.to_string(),
-        },
-        _ => unavailable(path, &crate::database::told(path, error)),
+        };
     }
+    unavailable(path, &database::told(path, error))
 }
 
 /// The journal's error for what the system says of a file.

@@ -384,9 +384,12 @@ impl Target<'_, '_> {
         Ok((None, Some(recipe)))
     }
 
-    /// Inserts a content, if the family has none of its digest.
+    /// Inserts a content, if the family has none of its digest. One that was damaged is
+    /// written again: who relies on it now has the right bytes.
     pub(crate) fn insert_content(&mut self, digest: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
-        let sql = "INSERT OR IGNORE INTO contents(family, digest, bytes) VALUES(?1, ?2, ?3)";
+        let sql = "INSERT INTO contents(family, digest, bytes) VALUES(?1, ?2, ?3)
+                   ON CONFLICT DO UPDATE SET bytes = excluded.bytes
+                   WHERE bytes IS NOT excluded.bytes";
         let family = self.thread.row.family;
         prepared(&mut self.statements.insert_content, self.connection, sql)?
             .execute(params![family, &digest.as_bytes()[..], bytes])

@@ -14,11 +14,8 @@ use rustagents_core::{
     journal::{Compaction, Epoch, Family, JournalError, Owner, Seq, ThreadImage, mention},
 };
 
-use rustagents_store::parts::Recipe;
-
 use crate::{
     batch::{self, Refused},
-    bodies::Columns,
     known::Group,
     placed::Placed,
     reader,
@@ -355,7 +352,7 @@ pub(crate) fn compact(
     spans::trim(Rows::Records, connection, thread.id).map_err(fail)?;
     find_heads(connection, thread.id).map_err(fail)?;
     let mut mentioned = Mentioned::default();
-    mentioned.read(connection, Rows::Records, thread.id)?;
+    mentioned.read(path, connection, Rows::Records, thread.id)?;
     collect_messages(connection, thread.id, &mentioned).map_err(fail)?;
     spans::trim(Rows::Messages, connection, thread.id).map_err(fail)?;
     collect_contents(path, connection, thread.family)?;
@@ -407,41 +404,18 @@ struct Mentioned {
 }
 
 impl Mentioned {
-    /// Reads the bodies of a thread.
+    /// Reads the bodies of a thread. What is damaged may mention anything, and is an
+    /// error.
     fn read(
         &mut self,
+        path: &Path,
         connection: &Connection,
         rows: Rows,
         thread: i64,
     ) -> Result<(), JournalError> {
-        const COLUMNS: Columns = Columns {
-            body: 0,
-            parts: 2,
-            family: 3,
-        };
-        let broken = |reason: &dyn std::fmt::Display| JournalError::Corrupt {
-            place: "a body that is kept".into(),
-            reason: reason.to_string(),
-        };
-        let sql = format!(
-            "SELECT coalesce(r.body, c.bytes), r.content, r.parts, t.family FROM threads t
-               {}
-               LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
-              WHERE t.id = ?1",
-            rows.all()
-        );
-        let mut statement = connection.prepare_cached(&sql).map_err(|e| broken(&e))?;
-        let mut rows = statement.query([thread]).map_err(|e| broken(&e))?;
-        while let Some(row) = rows.next().map_err(|e| broken(&e))? {
-            let body = COLUMNS.read(connection, row).map_err(|e| broken(&e))?;
-            let body = String::from_utf8(body).map_err(|e| broken(&e))?;
-            let recipe = COLUMNS.recipe(row).map_err(|e| broken(&e))?;
-            self.digests
-                .extend(recipe.iter().flat_map(Recipe::contents));
-            let content: Option<Vec<u8>> = row.get(1).map_err(|e| broken(&e))?;
-            let content = content.and_then(|bytes| Digest::from_bytes(&bytes));
-            self.digests.extend(content);
-            mention::strings(&body, &mut |text| {
+        reader::bodies(path, connection, rows, thread, &mut |body, contents| {
+            self.digests.extend(contents);
+            mention::strings(body, &mut |text| {
                 mention::digests(text, &mut |digest| {
                     self.digests.insert(digest);
                 });
@@ -449,9 +423,11 @@ impl Mentioned {
                     self.strings.insert(text.to_owned());
                 }
             })
-            .map_err(|e| broken(&e))?;
-        }
-        Ok(())
+            .map_err(|error| JournalError::Corrupt {
+                place: "a body that is kept".into(),
+                reason: error.to_string(),
+            })
+        })
     }
 }
 
@@ -493,7 +469,7 @@ fn collect_contents(path: &Path, connection: &Connection, family: i64) -> Result
     let mut mentioned = Mentioned::default();
     for thread in threads.map_err(fail)? {
         for rows in [Rows::Records, Rows::Messages] {
-            if mentioned.read(connection, rows, thread).is_err() {
+            if mentioned.read(path, connection, rows, thread).is_err() {
                 // What cannot be read may mention anything: all of it stays.
                 return Ok(());
             }

@@ -9,7 +9,10 @@ use std::{
 use rustagents_core::{
     digest::Digest,
     ids::{FactKey, MessageId, ThreadId},
-    journal::{Content, Entry, Journal, JournalError, Owner, Place, PlacedMessage, Record, Select},
+    journal::{
+        Compaction, Content, Entry, Journal, JournalError, Owner, Place, PlacedMessage, Record,
+        Select,
+    },
     message::Message,
     tool::EffectClass,
 };
@@ -189,4 +192,63 @@ async fn a_store_that_was_cut_off_is_told() {
             .await;
         assert!(told, "cut at {at} of {whole}");
     }
+}
+
+#[tokio::test]
+async fn what_a_damaged_row_may_mention_stays() {
+    let written = Written::new().await;
+    let digest = written.content.digest.to_string();
+    let other = digest.replace(
+        &digest[..1],
+        if digest.starts_with('0') { "1" } else { "0" },
+    );
+    let path = written.with(&written.bytes);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let damage = "UPDATE records SET body = CAST(replace(CAST(body AS TEXT), ?1, ?2) AS BLOB)
+        WHERE chain IN (SELECT c.id FROM chains c JOIN threads t ON t.id = c.thread
+                         WHERE t.name = 'u') AND instr(CAST(body AS TEXT), ?1) > 0";
+    assert_eq!(database.execute(damage, [&digest, &other]).unwrap(), 2);
+    drop(database);
+    let journal = SqliteJournal::open(&path).unwrap();
+    let (t, u) = (thread("t"), thread("u"));
+    let error = journal.read(&u, Select::all()).await.unwrap_err();
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
+    let claim = journal.claim(&t, Owner::default()).await.unwrap();
+    journal.remove(&t, claim.epoch).await.unwrap();
+    let kept = journal.content(&u, written.content.digest).await;
+    assert_eq!(kept.unwrap(), Some(written.content.bytes.clone()));
+    // Nor is the damaged thread compacted.
+    let claim = journal.claim(&u, Owner::default()).await.unwrap();
+    let compaction = Compaction {
+        batch: fact(&u, claim.epoch, "more", "{}"),
+        drop: vec![1..=1],
+    };
+    let error = journal.compact(compaction).await.unwrap_err();
+    assert!(matches!(error, JournalError::Corrupt { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_damaged_part_is_right_again_when_its_value_is_written_again() {
+    let written = Written::new().await;
+    let path = written.with(&written.bytes);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let damage =
+        "UPDATE contents SET bytes = CAST(replace(CAST(bytes AS TEXT), 'long', 'lung') AS BLOB)
+        WHERE instr(CAST(bytes AS TEXT), 'long') > 0";
+    assert!(database.execute(damage, []).unwrap() > 0);
+    drop(database);
+    let journal = SqliteJournal::open(&path).unwrap();
+    let t = thread("t");
+    let error = journal.read(&t, Select::all()).await.unwrap_err();
+    assert!(
+        matches!(&error, JournalError::Corrupt { place, .. } if place == "record 3"),
+        "{error:?}"
+    );
+    let claim = journal.claim(&t, Owner::default()).await.unwrap();
+    let long = written.records[2].body.clone();
+    let again = fact(&t, claim.epoch, "again", &long);
+    journal.append(again).await.unwrap();
+    let read = journal.read(&t, Select::all()).await.unwrap();
+    assert_eq!(read[..8], written.records);
+    assert_eq!(read[8].body, long);
 }

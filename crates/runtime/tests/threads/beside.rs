@@ -6,11 +6,13 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use futures::FutureExt;
 use rustagents_core::{
     BoxFuture,
     code::{Code, Coded},
-    ids::ThreadId,
-    journal::{Journal, JournalError},
+    ids::{MessageId, ThreadId},
+    journal::{Compaction, Journal, JournalError, Owner},
+    message::Message,
 };
 use rustagents_runtime::threads::{
     Fork, Keep,
@@ -19,7 +21,7 @@ use rustagents_runtime::threads::{
     transfer::{export, image, read},
 };
 use rustagents_store::MemoryJournal;
-use rustagents_testkit::hooked::HookedJournal;
+use rustagents_testkit::{batch, hooked::HookedJournal};
 use serde_json::json;
 
 use super::{WORD, name};
@@ -111,6 +113,45 @@ async fn an_export_that_is_always_overtaken_gives_up() {
     };
     let error = export(&beside, &name("t"), lines).await.unwrap_err();
     assert_eq!((error.code(), begun), (Code::Busy, 5));
+}
+
+#[tokio::test]
+async fn an_export_ends_though_its_last_message_goes_and_many_follow_it() {
+    let journal = MemoryJournal::new();
+    let t = name("t");
+    let claim = journal.claim(&t, Owner::default()).await.unwrap();
+    let write = |number: u64| {
+        let id = MessageId::numbered(number);
+        let body = format!("[\"{id}\"]");
+        let mut write = batch::fact(&t, claim.epoch, &format!("k-{number}"), &body);
+        write.messages = vec![Arc::new(Message::user(id, "hello"))];
+        write
+    };
+    for number in 1..=3 {
+        journal.append(write(number)).await.unwrap();
+    }
+    let mut begun = 0;
+    let lines = || {
+        begun += 1;
+        if begun == 1 {
+            // Behind the survey: more than a page of messages, and the last one goes.
+            let all = async {
+                for number in 4..=150 {
+                    journal.append(write(number)).await.unwrap();
+                }
+                let compaction = Compaction {
+                    batch: batch::fact(&t, claim.epoch, "pruned", "{}"),
+                    drop: vec![3..=3],
+                };
+                journal.compact(compaction).await.unwrap();
+            };
+            // In memory nothing waits.
+            all.now_or_never().unwrap();
+        }
+        Ok(Vec::new())
+    };
+    let (_, counts) = export(&journal, &t, lines).await.unwrap();
+    assert_eq!((counts.messages, counts.records, begun), (149, 150, 2));
 }
 
 #[tokio::test]

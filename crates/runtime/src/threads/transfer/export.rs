@@ -260,15 +260,17 @@ impl<'a> Pages<'a> {
     async fn next_messages(&mut self) -> Result<(), ExportError> {
         let after = self.written.last_message;
         let page = self.journal.messages(&self.thread, after, PAGE).await?;
-        let is_last = page.len() < PAGE;
+        let mut is_last = page.len() < PAGE;
         for (place, message) in page {
+            // The last one of the survey may be gone meanwhile.
+            is_last |= place >= self.surveyed.last_message;
             if place > self.surveyed.last_message {
                 break;
             }
             self.lines.message(&message)?;
             self.written.message(place);
         }
-        if is_last || self.written.last_message >= self.surveyed.last_message {
+        if is_last {
             self.part = Part::Records;
         }
         Ok(())
