@@ -98,17 +98,50 @@ pub(crate) fn message_sum(name: &str, body: &[u8]) -> u32 {
 
 /// CRC-32 (that of IEEE 802.3) over fields, each of which says where it ends. It finds
 /// what a disk did to a row, and is no guard against who means harm.
-#[derive(Default)]
-struct Sum(crc32fast::Hasher);
+struct Sum {
+    sum: crc32fast::Hasher,
+    /// What is not in the sum yet: fields are short, and it is fast with long ones.
+    held: [u8; HELD_BYTES],
+    length: usize,
+}
+
+const HELD_BYTES: usize = 256;
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self {
+            sum: crc32fast::Hasher::new(),
+            held: [0; HELD_BYTES],
+            length: 0,
+        }
+    }
+}
 
 impl Sum {
+    fn push(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        if let Some(room) = self.held.get_mut(self.length..end) {
+            room.copy_from_slice(bytes);
+            self.length = end;
+        } else {
+            self.settle();
+            self.sum.update(bytes);
+        }
+    }
+
+    fn settle(&mut self) {
+        let held = self.held.get(..self.length).unwrap_or_default();
+        self.sum.update(held);
+        self.length = 0;
+    }
+
     fn number(&mut self, number: u64) {
-        self.0.update(&number.to_le_bytes());
+        self.push(&number.to_le_bytes());
     }
 
     fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
-        self.0.update(bytes);
+        self.push(bytes);
     }
 
     fn text(&mut self, text: &str) {
@@ -117,11 +150,12 @@ impl Sum {
 
     /// A field that may be missing, which is another thing than an empty one.
     fn maybe(&mut self, bytes: Option<&[u8]>) {
-        self.0.update(&[u8::from(bytes.is_some())]);
+        self.push(&[u8::from(bytes.is_some())]);
         self.bytes(bytes.unwrap_or_default());
     }
 
-    fn value(self) -> u32 {
-        self.0.finalize()
+    fn value(mut self) -> u32 {
+        self.settle();
+        self.sum.finalize()
     }
 }
