@@ -9,8 +9,8 @@ use std::{
 
 use rustagents_core::{
     CancellationToken,
-    ids::MessageId,
-    journal::{Compaction, Journal, JournalError, Owner, Select, ThreadQuery},
+    ids::{MessageId, ThreadId},
+    journal::{Claim, Compaction, Journal, JournalError, Owner, Select, ThreadQuery},
     message::Message,
 };
 use rustagents_store_file::FileJournal;
@@ -125,15 +125,21 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// A thread with one record, whose body is in one part.
+async fn written(root: &Path, name: &ThreadId) -> (FileJournal, Claim) {
+    let journal = FileJournal::open(root).unwrap();
+    let claim = journal.claim(name, Owner::default()).await.unwrap();
+    let write = fact(name, claim.epoch, "k", &long('t'));
+    journal.append(write).await.unwrap();
+    (journal, claim)
+}
+
 #[tokio::test]
 async fn a_part_that_cannot_be_read_now_is_no_damage() {
     let folder = quick_folder();
     let root = folder.path();
     let name = thread("t");
-    let journal = FileJournal::open(root).unwrap();
-    let claim = journal.claim(&name, Owner::default()).await.unwrap();
-    let write = fact(&name, claim.epoch, "k", &long('t'));
-    journal.append(write).await.unwrap();
+    drop(written(root, &name).await);
     let part = contents(root).pop().unwrap();
     fs::remove_file(&part).unwrap();
     // Reading a folder is an error of the system, also for who may read everything.
@@ -151,10 +157,7 @@ async fn a_damaged_part_is_right_again_when_its_value_is_written_again() {
     let folder = quick_folder();
     let root = folder.path();
     let name = thread("t");
-    let journal = FileJournal::open(root).unwrap();
-    let claim = journal.claim(&name, Owner::default()).await.unwrap();
-    let write = fact(&name, claim.epoch, "k", &long('t'));
-    journal.append(write).await.unwrap();
+    let (journal, claim) = written(root, &name).await;
     let part = contents(root).pop().unwrap();
     for damaged in [&b"\"ttt"[..], b""] {
         fs::write(&part, damaged).unwrap();

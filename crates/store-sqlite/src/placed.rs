@@ -99,7 +99,7 @@ pub(crate) fn message_sum(name: &str, body: &[u8]) -> u32 {
 /// CRC-32 (that of IEEE 802.3) over fields, each of which says where it ends. It finds
 /// what a disk did to a row, and is no guard against who means harm.
 struct Sum {
-    sum: crc32fast::Hasher,
+    hasher: crc32fast::Hasher,
     /// What is not in the sum yet: fields are short, and it is fast with long ones.
     held: [u8; HELD_BYTES],
     length: usize,
@@ -110,7 +110,7 @@ const HELD_BYTES: usize = 256;
 impl Default for Sum {
     fn default() -> Self {
         Self {
-            sum: crc32fast::Hasher::new(),
+            hasher: crc32fast::Hasher::new(),
             held: [0; HELD_BYTES],
             length: 0,
         }
@@ -125,13 +125,13 @@ impl Sum {
             self.length = end;
         } else {
             self.settle();
-            self.sum.update(bytes);
+            self.hasher.update(bytes);
         }
     }
 
     fn settle(&mut self) {
         let held = self.held.get(..self.length).unwrap_or_default();
-        self.sum.update(held);
+        self.hasher.update(held);
         self.length = 0;
     }
 
@@ -156,6 +156,6 @@ impl Sum {
 
     fn value(mut self) -> u32 {
         self.settle();
-        self.sum.finalize()
+        self.hasher.finalize()
     }
 }
