@@ -345,8 +345,9 @@ pub struct TaskWrite {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goto: Option<Vec<Goto>>,
     /// Whether `goto` hands the failure of the task to the error handler of its node,
-    /// where it might: where it sends something to that, and to nothing else. Records
-    /// of older builds do not say it: of those, each such `goto` does.
+    /// where it might: where it sends something to one node, and goes nowhere else.
+    /// Records of older builds do not say it: of those, each that sends something to the
+    /// handler does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handled: Option<bool>,
     /// Where it says that the graph around this one goes on.
