@@ -8,7 +8,8 @@
 //!
 //! Reading order: [`FileJournal`] in `journal.rs`; `format.rs` (is the folder
 //! ours), `mark.rs` (whether it still is), `store.rs` (the folder, and how a thread is
-//! looked at), `line.rs` (what stands in a line, and its sum), `log.rs` (reading a log, and what is torn),
+//! looked at), `line.rs` (what stands in a line, and its sum), `apart.rs` (lines whose
+//! long bodies are in parts), `log.rs` (reading a log, and what is torn),
 //! `write.rs` (writing one), `claims.rs`, `batch.rs` (batches, and those that wait
 //! together), `whole.rs` (copying,
 //! installing, compacting, removing), `contents.rs`, `list.rs`; `cache.rs`, and
@@ -27,7 +28,7 @@
 //! Invariant: nothing whole is ever cut or overwritten. What a crash left of a
 //! line is cut by the next who writes; a log with another damage is not written.
 //!
-//! Invariant: locks are taken in one order: families, then the thread in this
+//! Invariant: locks are taken in one order: the turn of families, families, then the thread in this
 //! process, then the thread's file.
 
 mod apart;

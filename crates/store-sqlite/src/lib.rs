@@ -5,7 +5,8 @@
 //! versions), `opened.rs` (what SQLite has open), `file.rs` (is the file still the one
 //! that was opened), `writer.rs` (the thread that writes), `handoff.rs` (how jobs get
 //! there), `batch.rs` (one batch inside a transaction), `known.rs` (what the writer
-//! remembers of threads), `target.rs` (the rows of a thread that is written to), `chains.rs`
+//! remembers of threads), `target.rs` (the rows of a thread that is written to), `placed.rs` (a record as it goes
+//! into its row, and its sum), `bodies.rs` (long bodies, in parts), `chains.rs`
 //! (its chains), `bound.rs` (what inserts a row), `spans.rs` (which rows are a thread's), `threads.rs` (whole threads
 //! inside a transaction), `flush.rs` (commits become durable beside the writer), `log.rs` (SQLite's log is moved into the file), `reader.rs`,
 //! `tail.rs` (hearing of writes), `claims.rs` (operating-system locks), `health.rs` (is
