@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rustagents_core::code::Coded;
 use rustagents_graph::{
@@ -339,4 +339,42 @@ fn a_graph_without_a_channel_of_its_own_is_kept_for_what_it_keeps() {
         .start(["sub"])
         .finish("sub");
     assert!(graph.compile().is_ok());
+}
+
+/// The codes as they are written: a list of them could lack one.
+fn codes() -> Vec<&'static str> {
+    let source = include_str!("../src/builder/fault.rs");
+    let (_, code) = source.split_once("pub const fn code").unwrap();
+    let (code, _) = code.split_once("\n    }\n").unwrap();
+    let lines = code
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Self::"));
+    let codes = lines.map(|line| line.split('"').nth(1).unwrap());
+    codes.collect()
+}
+
+#[test]
+fn each_fault_has_a_code_of_its_own_which_the_page_tells() {
+    let page = include_str!("../../../docs/reference/errors/RAG0803.md");
+    let told: Vec<_> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(code, _)| code)
+        .collect();
+    assert!(told.len() > 30, "{told:?}");
+    assert_eq!(told, codes());
+    let distinct: BTreeSet<_> = told.iter().collect();
+    assert_eq!(distinct.len(), told.len());
+}
+
+#[test]
+fn the_report_has_the_code_of_each_fault() {
+    let faults = GraphFaults(vec![
+        GraphFault::NoStart,
+        GraphFault::NoWayOn { node: "a".into() },
+    ]);
+    assert_eq!(
+        faults.to_string(),
+        "the graph has no start (no-start); `a` has no way on (no-way-on)"
+    );
 }

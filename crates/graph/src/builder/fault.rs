@@ -194,6 +194,46 @@ pub enum GraphFault {
     },
 }
 
+impl GraphFault {
+    /// Its code within [RAG0803](Code::GraphInvalid), for programs and for looking it up:
+    /// it never stands for another fault.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::DuplicateNode { .. } => "duplicate-node",
+            Self::DuplicateChannel { .. } => "duplicate-channel",
+            Self::DuplicateSpec { .. } => "duplicate-spec",
+            Self::DuplicateCache { .. } => "duplicate-cache",
+            Self::DuplicateGroup { .. } => "duplicate-group",
+            Self::DuplicateDefaults => "duplicate-defaults",
+            Self::ReservedName { .. } => "reserved-name",
+            Self::NoStart => "no-start",
+            Self::RecursionLimit => "no-steps",
+            Self::Concurrency { .. } => "no-concurrency",
+            Self::UnknownTarget { .. } => "unknown-target",
+            Self::UnknownSource { .. } => "unknown-source",
+            Self::UnknownSpec { .. } => "unknown-spec",
+            Self::UnknownCached { .. } => "unknown-cached",
+            Self::UnknownGroup { .. } => "unknown-group",
+            Self::NoTry { .. } => "no-try",
+            Self::OwnHandler { .. } => "own-handler",
+            Self::NoDefault { .. } => "no-default",
+            Self::OptionalChoice { .. } => "optional-choice",
+            Self::DuplicateJoin { .. } => "duplicate-join",
+            Self::EmptyJoin { .. } => "empty-join",
+            Self::EmptyBarrier { .. } => "empty-barrier",
+            Self::Route { .. } => "bad-route",
+            Self::SharedChannel { .. } => "other-reducer",
+            Self::DuplicateMigration { .. } => "duplicate-migration",
+            Self::NamelessMigration => "nameless-migration",
+            Self::NoGraphKept { .. } => "no-graph-kept",
+            Self::NothingKept { .. } => "nothing-kept",
+            Self::KeptAndCached { .. } => "kept-and-cached",
+            Self::NoWayOn { .. } => "no-way-on",
+            Self::EdgesAndRoutes { .. } => "several-ways",
+        }
+    }
+}
+
 /// Why nothing leads to `target`.
 fn as_target(target: &str) -> String {
     match target {
@@ -222,7 +262,7 @@ impl fmt::Display for GraphFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, fault) in self.0.iter().enumerate() {
             let comma = if index == 0 { "" } else { "; " };
-            write!(f, "{comma}{fault}")?;
+            write!(f, "{comma}{fault} ({})", fault.code())?;
         }
         Ok(())
     }
