@@ -12,7 +12,7 @@ use futures::future::select;
 use rustagents_core::{
     budget::Limits,
     ids::{FactKey, RunId, ThreadId},
-    journal::{Journal, JournalError, Record, Select, Seq, kind},
+    journal::{Epoch, Journal, JournalError, Record, Select, Seq, kind},
     recorder::Durability,
     scope::Write,
 };
@@ -26,7 +26,7 @@ use crate::{
     record::{RunClosed, RunOpened, Target},
     report::Report,
     runs::{RunError, Runtime, Start, Watch, check_input},
-    threads::{Rewind, opened_at},
+    threads::{self, Rewind, opened_at},
     view::{Phase, ThreadView},
 };
 
@@ -439,18 +439,22 @@ impl Runtime {
         thread: &ThreadId,
         item: &QueuedInput,
     ) -> Result<Option<Turn>, RunError> {
-        let is_driven = self.journal().owner(thread).await?.is_some();
+        let epoch = self.epoch_at_rest(thread).await?;
         if let Some((since, taken)) = self.taken(thread, item).await? {
             let Some(run) = taken.run else {
                 return Ok(Some(Turn::Withdrawn));
             };
-            let report = self.report_of(thread, &run, since, is_driven).await?;
+            let report = self.report_of(thread, &run, since, epoch).await?;
             return Ok(report.map(|report| Turn::Taken(Box::new(report))));
         }
-        if is_driven {
+        if epoch.is_none() {
             return Ok(None);
         }
         let view = ThreadView::load(self.journal(), thread).await?;
+        if self.epoch_at_rest(thread).await? != epoch {
+            // What was read is of a driver that came, and may have gone, since.
+            return Ok(None);
+        }
         Ok(match view {
             Some(view) if view.phase == Phase::Suspended => {
                 Some(Turn::Waits(Box::new(view.report())))
@@ -463,6 +467,16 @@ impl Runtime {
                 first.map(|first| Turn::Ready(Box::new(first)))
             }
         })
+    }
+
+    /// How often the thread was claimed, if nobody drives it now. Two looks that say the
+    /// same say that nobody drove it between them.
+    async fn epoch_at_rest(&self, thread: &ThreadId) -> Result<Option<Epoch>, JournalError> {
+        if self.journal().owner(thread).await?.is_some() {
+            return Ok(None);
+        }
+        let row = threads::find(self.journal(), thread).await?;
+        Ok(Some(row.map_or(0, |row| row.epoch)))
     }
 
     /// What took the input out of the queue, and where that stands.
@@ -478,13 +492,13 @@ impl Runtime {
         taken.transpose()
     }
 
-    /// How a run stands that others drive; `None` while they do.
+    /// How a run stands that others drive; `None` while they do. Nobody did at `epoch`.
     async fn report_of(
         &self,
         thread: &ThreadId,
         run: &RunId,
         since: Seq,
-        is_driven: bool,
+        epoch: Option<Epoch>,
     ) -> Result<Option<Report>, RunError> {
         let ends = Select::all().on(root()).of(kind::RUN_CLOSED).after(since);
         let ends = self.journal().read(thread, ends).await?;
@@ -492,10 +506,12 @@ impl Runtime {
             let closed: RunClosed = end.decode(kind::RUN_CLOSED)?;
             return Ok(Some(Report::of_closed(thread.clone(), run.clone(), closed)));
         }
-        if is_driven {
+        if epoch.is_none() {
             return Ok(None);
         }
-        Ok(Some(self.known(thread).await?.report()))
+        let report = self.known(thread).await?.report();
+        let rests = self.epoch_at_rest(thread).await? == epoch;
+        Ok(rests.then_some(report))
     }
 }
 

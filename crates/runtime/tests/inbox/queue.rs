@@ -19,6 +19,7 @@ use rustagents_runtime::{
 };
 use rustagents_store::MemoryJournal;
 use rustagents_testkit::hooked::HookedJournal;
+use tokio::sync::Mutex;
 
 use super::{HANGING, TALK, started};
 use crate::bench::{Bench, DESK, approve};
@@ -143,6 +144,48 @@ async fn who_waits_hears_what_became_of_the_thread() {
         Turn::Waits(report) => assert_eq!(report.asks.len(), 2),
         other => panic!("{other:?}"),
     }
+}
+
+/// Ends before anybody said anything.
+const BROKEN: &str = r#"graph broken {
+  channel messages messages
+  start fail
+  node fail { kind agent  model "broken"  prompt "Fail."  next END }
+}"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_comes_between_two_looks_leaves_nothing_unfinished() {
+    let inner: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let bench = Arc::new(Bench::on(inner.clone()));
+    bench.start(BROKEN).await.unwrap();
+    let item = enqueue(&bench, "one", OnBusy::Enqueue).await;
+    let (running, other) = (Arc::new(Mutex::new(None)), Arc::clone(&bench));
+    let run = Arc::clone(&running);
+    // Nobody drives the thread when it is looked at, and somebody does when it is read.
+    let between = HookedJournal::new(inner).before_read(move |_| {
+        let (other, run) = (Arc::clone(&other), Arc::clone(&run));
+        Box::pin(async move {
+            if run.lock().await.is_none() {
+                let started = started(&other, HANGING, kind::CHECKPOINT).await;
+                *run.lock().await = Some(started);
+            }
+            Ok(())
+        })
+    });
+    let beside = Bench {
+        ids: Arc::clone(&bench.ids),
+        ..Bench::on(Arc::new(between))
+    };
+    let own = item.clone();
+    let turn = tokio::spawn(async move { beside.runtime().turn(&Bench::thread(), &own).await });
+    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+    assert!(!turn.is_finished(), "the thread is driven");
+    let (runtime, thread) = (bench.runtime(), Bench::thread());
+    runtime.request_cancel(&thread, None).await.unwrap();
+    let run = running.lock().await.take().unwrap();
+    run.await.unwrap().unwrap();
+    let ready = turn.await.unwrap().unwrap();
+    assert!(matches!(ready, Turn::Ready(next) if *next == item));
 }
 
 #[tokio::test]
