@@ -231,8 +231,14 @@ impl From<RunError> for Failure {
                 ..failure
             },
             RunError::NotRecorded(_) => Self { exit: 1, ..failure },
-            RunError::Halt(Halt::Journal(_)) => Self { exit: 1, ..failure }
-                .hint("what was recorded before is safe; resume the thread"),
+            RunError::Halt(Halt::Journal(JournalError::Corrupt { .. })) => Self {
+                exit: 1,
+                ..failure
+            }
+            .hint("`rag doctor --full` says what is damaged; take a copy of the store, then restore a backup"),
+            RunError::Halt(Halt::Journal(_)) => Self { exit: 1, ..failure }.hint(
+                "what was recorded before is safe; see that the store can be used, then resume the thread",
+            ),
             _ => failure,
         }
     }

@@ -1,5 +1,7 @@
 //! What is done with whole threads, as people and scripts do it.
 
+#[cfg(unix)]
+use std::os::unix::fs::FileTypeExt;
 use std::{fs, io::Write, process::Stdio, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -345,6 +347,59 @@ fn an_export_that_cannot_be_written_prints_nothing_and_leaves_nothing() {
     );
     mistake(&refused, "RAG0005");
     assert!(!desk.path().join("nowhere").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_export_goes_through_what_is_no_file_and_behind_a_link() {
+    let desk = refunded();
+    let printed = said(&desk, "threads export demo").stdout;
+    assert_eq!(
+        said(&desk, "threads export demo --output -").stdout,
+        printed
+    );
+    assert!(!desk.path().join("-").exists());
+
+    desk.write("real.jsonl", "old");
+    std::os::unix::fs::symlink("real.jsonl", desk.path().join("link")).unwrap();
+    let done = said(&desk, "threads export demo --output link");
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert!(
+        fs::symlink_metadata(desk.path().join("link"))
+            .unwrap()
+            .is_symlink()
+    );
+    let written = fs::read_to_string(desk.path().join("real.jsonl"));
+    assert_eq!(written.unwrap(), printed);
+
+    let pipe = desk.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let reads = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    let done = said(&desk, "threads export demo --output pipe");
+    assert_eq!(done.status, Some(0), "{done:?}");
+    assert_eq!(reads.join().unwrap(), printed);
+    assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+
+    let full = said(&desk, "threads export demo --output /dev/full --json");
+    mistake(&full, "RAG0005");
+}
+
+#[test]
+fn an_export_of_a_thread_that_lacks_a_content_is_refused() {
+    let desk = refunded();
+    let file = desk.path().join(".rustagents/journal.db");
+    let journal = rusqlite::Connection::open(file).unwrap();
+    assert!(journal.execute("DELETE FROM contents", []).unwrap() > 0);
+    drop(journal);
+    let refused = said(&desk, "threads export demo --json");
+    mistake(&refused, "RAG0304");
+    let refused = said(&desk, "threads export demo --output demo.jsonl");
+    assert!(refused.stderr.contains("it is missing"), "{refused:?}");
+    assert!(!desk.path().join("demo.jsonl").exists());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The command line of `rag threads`.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use rustagents_runtime::inspect::Standing;
@@ -72,8 +72,8 @@ pub(crate) struct History {
     /// The thread
     pub(crate) thread: String,
     /// The most supersteps that are shown: the newest
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(crate) limit: NonZeroUsize,
     /// Only supersteps before this checkpoint
     #[arg(long, value_name = "CHECKPOINT")]
     pub(crate) before: Option<u64>,
@@ -211,7 +211,7 @@ pub(crate) struct Delete {
 pub(crate) struct Export {
     /// The thread
     pub(crate) thread: String,
-    /// The file; standard output unless given
+    /// The file; standard output without one, or for `-`
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

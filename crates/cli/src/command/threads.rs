@@ -84,7 +84,7 @@ async fn perform(
         }
         Some(Action::History(of)) => {
             let (journal, thread) = listed(journal, &of.thread).await?;
-            let moments = inspect::history(&*journal, &thread, of.limit, of.before).await?;
+            let moments = inspect::history(&*journal, &thread, of.limit.get(), of.before).await?;
             output.history(thread.as_str(), &moments)?;
         }
         Some(Action::Rewind(given)) => going::rewind(journal, given, output).await?,

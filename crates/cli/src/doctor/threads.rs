@@ -112,6 +112,10 @@ async fn read_all(journal: &dyn Journal, bounds: Bounds, tally: &mut Tally) -> R
                 }
                 Err(error) => Err(error),
             };
+            if let Err(JournalError::UnknownThread { .. }) = found {
+                // It was deleted since it was listed.
+                continue;
+            }
             tally.add(&row.thread, found, bounds);
         }
     }
@@ -213,8 +217,12 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use rustagents_core::journal::Owner;
+    use rustagents_runtime::threads::find;
     use rustagents_store::MemoryJournal;
+    use rustagents_testkit::hooked::HookedJournal;
 
     use super::*;
     use crate::doctor::Status;
@@ -261,6 +269,29 @@ mod tests {
         );
         let cut = "3 threads, and no more, were read: 3 empty".into();
         assert_eq!(told(4, bounds).await, (Status::Warning, cut));
+    }
+
+    #[tokio::test]
+    async fn a_thread_that_is_deleted_meanwhile_is_passed_over() {
+        let inner = Arc::new(journal(3).await);
+        let deleting = Arc::clone(&inner);
+        let beside = HookedJournal::new(inner).before_read(move |_| {
+            let journal = Arc::clone(&deleting);
+            Box::pin(async move {
+                let last = ThreadId::new("t-0002").unwrap();
+                if find(&*journal, &last).await?.is_some() {
+                    let claim = journal.claim(&last, Owner::default()).await?;
+                    journal.remove(&last, claim.epoch).await?;
+                }
+                Ok(())
+            })
+        });
+        let checks = examine(&beside, Bounds::full()).await;
+        assert_eq!(checks.len(), 1);
+        assert_eq!(
+            (checks[0].status, &*checks[0].message),
+            (Status::Ok, "2 threads: 2 empty")
+        );
     }
 
     #[tokio::test]

@@ -9,12 +9,19 @@ use std::fmt;
 use rustagents_core::{
     digest::Digest,
     ids::ThreadId,
-    journal::{Journal, JournalError, Select, Seq, ThreadRow},
+    journal::{Journal, JournalError, Record, Select, Seq, ThreadRow},
 };
 
 use super::known;
 
 pub(super) use examiner::Examiner;
+pub(super) use mentions::artifact;
+
+/// The contents that a record needs. One that cannot be read says nothing of them.
+pub(super) fn needed(record: &Record) -> Vec<Digest> {
+    let mentions = mentions::Mentions::of(record);
+    mentions.map(|found| found.contents).unwrap_or_default()
+}
 
 /// How many records or messages are read at a time. One may have megabytes.
 const PAGE: usize = 100;

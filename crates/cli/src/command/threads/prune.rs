@@ -61,6 +61,11 @@ async fn all(journal: &Arc<dyn Journal>, keep: Keep, told: &mut Vec<Told>) -> Re
         query.after = page.last().map(|row| row.thread.clone());
         let names = page.into_iter().map(|row| row.thread);
         each(&runtime, names.collect(), keep, told).await;
+        // One may have been deleted since it was listed.
+        told.retain(|told| {
+            let failure = told.outcome.as_ref().err();
+            failure.is_none_or(|failure| failure.code != Code::UnknownThread)
+        });
         if is_last {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rustagents_core::journal::{Journal, ThreadQuery};
+use rustagents_core::journal::{Journal, JournalError, ThreadQuery};
 use rustagents_runtime::threads::stats::{Stats, stats as count};
 
 use super::{name, store_of};
@@ -27,7 +27,12 @@ pub(super) async fn stats(
         loop {
             let page = journal.threads(query.clone()).await?;
             for row in &page {
-                together = together.and(count(&*journal, &row.thread).await?);
+                match count(&*journal, &row.thread).await {
+                    Ok(counted) => together = together.and(counted),
+                    // It was deleted since it was listed.
+                    Err(JournalError::UnknownThread { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
             }
             query.after = page.last().map(|row| row.thread.clone());
             if page.len() < PAGE {

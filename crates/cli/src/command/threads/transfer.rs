@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    fs::File,
+    fs::{self, File},
     io::{self, BufRead, BufReader, Seek, Write},
     path::Path,
     sync::Arc,
@@ -25,7 +25,7 @@ pub(super) async fn export(
 ) -> Result<(), Failure> {
     let thread = name(&given.thread)?;
     let journal = store_of(journal, &thread)?;
-    match &given.output {
+    match given.output.as_deref().filter(|path| *path != "-") {
         Some(path) => {
             let counts = to_file(&*journal, &thread, path).await?;
             output.transferred("rag.exported/1", "exported", &thread, counts)
@@ -34,13 +34,29 @@ pub(super) async fn export(
     }
 }
 
-/// Writes the file whole, or not at all.
+/// Writes the file whole, or not at all; what is no file, such as a pipe, gets the lines
+/// once they are whole.
 async fn to_file(journal: &dyn Journal, thread: &ThreadId, path: &Path) -> Result<Counts, Failure> {
+    let unwritable = |error: io::Error| {
+        // The system's word alone: a file that is only made for a moment is nobody's matter.
+        Failure::unwritable(path, &error.kind().into())
+            .hint("name a place where a file can be made, with room for it")
+    };
+    let path = &match fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let (mut spool, counts) = spooled(journal, thread).await?;
+            let pipe = File::options().write(true).open(path);
+            let copied = pipe.and_then(|mut pipe| copy(&mut spool, &mut pipe));
+            return copied.map(|()| counts).map_err(unwritable);
+        }
+        // Behind a link, that is.
+        Ok(_) => fs::canonicalize(path).map_err(unwritable)?,
+        Err(_) => path.to_owned(),
+    };
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let unwritable = |error: io::Error| Failure::unwritable(path, &error);
     let open = || tempfile::NamedTempFile::new_in(folder);
     let exported = transfer::export(journal, thread, open).await;
     let (file, counts) = exported.map_err(|error| failure(error, unwritable))?;
@@ -53,13 +69,8 @@ async fn to_file(journal: &dyn Journal, thread: &ThreadId, path: &Path) -> Resul
 /// Prints nothing before the export is whole: what was printed cannot be taken back
 /// when the thread has to be read anew.
 async fn to_stdout(journal: &dyn Journal, thread: &ThreadId) -> Result<(), Failure> {
-    let unwritable = |error| {
-        Failure::unwritable(&env::temp_dir(), &error)
-            .hint("name a folder with room as `TMPDIR`, or a file with `--output`")
-    };
-    let exported = transfer::export(journal, thread, tempfile::tempfile).await;
-    let (mut spool, _) = exported.map_err(|error| failure(error, unwritable))?;
-    match print(&mut spool) {
+    let (mut spool, _) = spooled(journal, thread).await?;
+    match copy(&mut spool, &mut io::stdout().lock()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::output(&error)),
         _ => Ok(()),
     }
@@ -72,10 +83,19 @@ fn failure(error: ExportError, unwritable: impl FnOnce(io::Error) -> Failure) ->
     }
 }
 
-fn print(spool: &mut File) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+/// The export in a file that has no name.
+async fn spooled(journal: &dyn Journal, thread: &ThreadId) -> Result<(File, Counts), Failure> {
+    let unwritable = |error| {
+        Failure::unwritable(&env::temp_dir(), &error)
+            .hint("name a folder with room as `TMPDIR`, or a file with `--output`")
+    };
+    let exported = transfer::export(journal, thread, tempfile::tempfile).await;
+    exported.map_err(|error| failure(error, unwritable))
+}
+
+fn copy(spool: &mut File, out: &mut impl Write) -> io::Result<()> {
     spool.rewind()?;
-    io::copy(spool, &mut out)?;
+    io::copy(spool, out)?;
     out.flush()
 }
 

@@ -149,7 +149,7 @@ fn other(record: &Record) -> Result<(), JournalError> {
 }
 
 /// The content that stands for the result in a tool's message, where it was too long.
-pub(super) fn artifact(message: &Message) -> Option<Digest> {
+pub(in crate::threads) fn artifact(message: &Message) -> Option<Digest> {
     if message.role() != Role::Tool {
         return None;
     }

@@ -15,7 +15,7 @@ use rustagents_core::{
 
 use super::{
     super::{
-        known,
+        check, known,
         lines::{ContentLine, Counts, End, Header, Line, RecordLine, SCHEMA},
         stats::mentioned,
     },
@@ -84,7 +84,8 @@ impl Coded for ExportError {
 ///
 /// # Errors
 /// Whatever the journal says; an unknown thread is an error, and
-/// [`JournalError::Busy`] says that records are taken out of it again and again.
+/// [`JournalError::Busy`] says that records are taken out of it again and again, and
+/// [`JournalError::Corrupt`] that it lacks a content.
 /// [`ExportError::Unwritable`]: what `open` gives cannot be written to, or there is
 /// none.
 pub async fn export<W: Write>(
@@ -99,11 +100,22 @@ pub async fn export<W: Write>(
             out.write_all(&bytes)?;
         }
         if pages.surveyed == pages.written {
+            if let Some(digest) = pages.lacks {
+                return Err(missing(digest).into());
+            }
             out.flush()?;
             return Ok((out, pages.lines.counts));
         }
     }
     Err(overtaken(journal, thread).await?.into())
+}
+
+/// The error for a content that the thread needs, and that is not there.
+fn missing(digest: Digest) -> JournalError {
+    JournalError::Corrupt {
+        place: format!("content {}", digest.short()),
+        reason: "the thread needs it, and it is missing".to_owned(),
+    }
 }
 
 /// Writes `image` as the lines that [`export`] has for its thread.
@@ -140,6 +152,10 @@ struct Pages<'a> {
     written: Seen,
     /// Those that are mentioned: some may only look like a content's digest.
     digests: btree_set::IntoIter<Digest>,
+    /// Those of them that have to be there.
+    needed: BTreeSet<Digest>,
+    /// One of these that is not.
+    lacks: Option<Digest>,
     part: Part,
     lines: Lines,
 }
@@ -186,6 +202,7 @@ impl<'a> Pages<'a> {
     async fn of(journal: &'a dyn Journal, thread: &ThreadId) -> Result<Self, JournalError> {
         known(journal, thread).await?;
         let (mut seen, mut digests) = (Seen::default(), BTreeSet::new());
+        let mut needed = BTreeSet::new();
         loop {
             // To the end as it is found: the last record may be the snapshot that makes
             // up for those before it.
@@ -193,6 +210,7 @@ impl<'a> Pages<'a> {
             let page = journal.read(thread, select).await?;
             for record in &page {
                 mentioned(record, &mut digests)?;
+                needed.extend(check::needed(record));
                 seen.record(record);
             }
             if page.len() < PAGE {
@@ -208,6 +226,7 @@ impl<'a> Pages<'a> {
                 mention::digests(&message.text(), &mut |digest| {
                     digests.insert(digest);
                 });
+                needed.extend(check::artifact(message));
                 seen.message(*place);
             }
             if page.len() < PAGE {
@@ -221,6 +240,8 @@ impl<'a> Pages<'a> {
             surveyed: seen,
             written: Seen::default(),
             digests: digests.into_iter(),
+            needed,
+            lacks: None,
             part: Part::Header,
             lines: Lines::default(),
         })
@@ -251,8 +272,10 @@ impl<'a> Pages<'a> {
             self.part = Part::Messages;
             return Ok(());
         };
-        if let Some(bytes) = self.journal.content(&self.thread, digest).await? {
-            self.lines.content(&Content { digest, bytes })?;
+        match self.journal.content(&self.thread, digest).await? {
+            Some(bytes) => self.lines.content(&Content { digest, bytes })?,
+            None if self.needed.contains(&digest) => self.lacks = Some(digest),
+            None => {}
         }
         Ok(())
     }
