@@ -499,7 +499,7 @@ fn a_damaged_thread_is_named_and_the_others_are_read() {
         found.iter().any(|check| check["message"]
             .as_str()
             .unwrap()
-            .contains("m-1, which is missing")),
+            .contains("message at place 1: it cannot be read: it is missing")),
         "{found:?}"
     );
     assert!(

@@ -25,7 +25,7 @@ use crate::{
     opened::Opened,
     placed::{self, Placed},
     schema::{self, Header},
-    spans::{LAST_PLACE, PLACE, Rows},
+    spans::{self, LAST_PLACE, PLACE, Rows, Standing},
     threads::Lock,
 };
 
@@ -38,12 +38,13 @@ fn records_sql(of: &str) -> String {
     format!(
         "SELECT {PLACE}, c.branch, c.namespace, r.key, r.kind, r.version, r.run, r.attempt,
                 r.epoch, r.at, r.effect, r.digest, coalesce(r.body, b.bytes), r.sum, r.parts, t.family,
-                r.content
+                r.content, {}
            FROM threads t
            {rows}
            CROSS JOIN chains c ON c.id = r.chain
            LEFT JOIN contents b ON b.family = t.family AND b.digest = r.content
-          WHERE {of}"
+          WHERE {of}",
+        Standing::COLUMNS
     )
 }
 
@@ -116,6 +117,54 @@ pub(crate) fn records(
     thread: &ThreadId,
     select: &Select,
 ) -> Result<Vec<Record>, JournalError> {
+    let read = || records_now(path, connection, thread, select);
+    let found = read()?;
+    if !found.is_empty() || !takes_all(select) {
+        return Ok(found);
+    }
+    let look = || {
+        let (after, before) = (place(select.after), end_of(select));
+        spans::next_place(Rows::Records, connection, thread.as_str(), after, before)
+    };
+    nothing(path, connection, look, read, |seq| corrupt(seq, MISSING))
+}
+
+/// Whether what is asked for is all that stands between two places.
+fn takes_all(select: &Select) -> bool {
+    select.kinds.is_empty() && select.chain.is_none() && select.limit > 0
+}
+
+fn end_of(select: &Select) -> i64 {
+    select.before.map_or(place(LAST_PLACE) + 1, place)
+}
+
+/// What there is where `read` found nothing. If a span says otherwise, by `look`, the row
+/// was written since, or it is missing: two looks at one state tell.
+fn nothing<T>(
+    path: &Path,
+    connection: &Connection,
+    look: impl Fn() -> rusqlite::Result<Option<u64>>,
+    read: impl Fn() -> Result<Vec<T>, JournalError>,
+    missing: impl Fn(u64) -> JournalError,
+) -> Result<Vec<T>, JournalError> {
+    let fail = |error: rusqlite::Error| schema::failed(path, &error);
+    if look().map_err(fail)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let _state = connection.unchecked_transaction().map_err(fail)?;
+    let found = read()?;
+    match look().map_err(fail)? {
+        Some(place) if found.is_empty() => Err(missing(place)),
+        _ => Ok(found),
+    }
+}
+
+fn records_now(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+    select: &Select,
+) -> Result<Vec<Record>, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let order = if select.newest_first { "DESC" } else { "ASC" };
     let kinds = if select.kinds.is_empty() {
@@ -138,18 +187,36 @@ pub(crate) fn records(
         .query(params![
             thread.as_str(),
             place(select.after),
-            select.before.map_or(place(LAST_PLACE) + 1, place),
+            end_of(select),
             serde_json::to_string(&select.kinds).unwrap_or_default(),
             on.map(|chain| chain.branch.as_str()),
             on.map(|chain| chain.namespace.as_str()),
             count(select.limit),
         ])
         .map_err(fail)?;
-    let mut records = Vec::new();
+    let (mut records, mut standings) = (Vec::new(), Vec::new());
+    let takes_all = takes_all(select);
     while let Some(row) = rows.next().map_err(fail)? {
-        records.push(decode(path, connection, row)?);
+        let record = decode(path, connection, row)?;
+        if takes_all {
+            standings.push(Standing::read(row, record.seq, STANDING).map_err(fail)?);
+        }
+        records.push(record);
     }
-    Ok(records)
+    let is_cut = records.len() >= select.limit;
+    if select.newest_first {
+        standings.reverse();
+    }
+    let (is_begun, is_ended) = if select.newest_first {
+        (!is_cut, true)
+    } else {
+        (true, !is_cut)
+    };
+    let gap = spans::gap(&standings, select.after, select.before, is_begun, is_ended);
+    match gap {
+        Some(seq) => Err(corrupt(seq, MISSING)),
+        None => Ok(records),
+    }
 }
 
 /// A place, of which the last one stands for all later.
@@ -257,6 +324,13 @@ const BODY: Columns = Columns {
     family: 15,
 };
 
+/// The first column of where a record, or a message, stands.
+const STANDING: usize = 17;
+const STANDING_OF_MESSAGE: usize = 7;
+
+/// What is wrong with a place in a span that has no row.
+const MISSING: &str = "it is missing";
+
 /// The content of a record's body, and of a message's, in rows of earlier versions.
 const CONTENT: usize = 16;
 const CONTENT_OF_MESSAGE: usize = 6;
@@ -323,6 +397,32 @@ pub(crate) fn messages(
     after: u64,
     limit: usize,
 ) -> Result<Vec<PlacedMessage>, JournalError> {
+    let read = || messages_now(path, connection, thread, after, limit);
+    let found = read()?;
+    if !found.is_empty() || limit == 0 {
+        return Ok(found);
+    }
+    let look = || {
+        let (after, end) = (place(after), place(LAST_PLACE) + 1);
+        spans::next_place(Rows::Messages, connection, thread.as_str(), after, end)
+    };
+    nothing(path, connection, look, read, missing_message)
+}
+
+fn missing_message(place: u64) -> JournalError {
+    JournalError::Corrupt {
+        place: format!("message at place {place}"),
+        reason: MISSING.to_owned(),
+    }
+}
+
+fn messages_now(
+    path: &Path,
+    connection: &Connection,
+    thread: &ThreadId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<PlacedMessage>, JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
     let new = Rows::Messages.between("?2", &format!("{LAST_PLACE} + 1"));
     let all = messages_sql(&new, "t.name = ?1");
@@ -332,7 +432,7 @@ pub(crate) fn messages(
     let mut rows = statement
         .query(params![thread.as_str(), place(after), count(limit)])
         .map_err(fail)?;
-    let mut messages = Vec::new();
+    let (mut messages, mut standings) = (Vec::new(), Vec::new());
     while let Some(row) = rows.next().map_err(fail)? {
         let (place, name): (u64, String) = row
             .get(0)
@@ -344,20 +444,27 @@ pub(crate) fn messages(
             place: format!("message {name}"),
             reason: error.to_string(),
         })?;
+        standings.push(Standing::read(row, place, STANDING_OF_MESSAGE).map_err(fail)?);
         messages.push((place, Arc::new(message)));
     }
-    Ok(messages)
+    let is_ended = messages.len() < limit;
+    match spans::gap(&standings, after, None, true, is_ended) {
+        Some(place) => Err(missing_message(place)),
+        None => Ok(messages),
+    }
 }
 
 /// What reads the messages of threads `t`: place, name, body, sum, parts and family, and
 /// the content of a body in rows of earlier versions.
 fn messages_sql(rows: &str, of: &str) -> String {
     format!(
-        "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes), r.sum, r.parts, t.family, r.content
+        "SELECT {PLACE}, r.name, coalesce(r.body, c.bytes), r.sum, r.parts, t.family, r.content,
+                {}
            FROM threads t
            {rows}
            LEFT JOIN contents c ON c.family = t.family AND c.digest = r.content
-          WHERE {of}"
+          WHERE {of}",
+        Standing::COLUMNS
     )
 }
 

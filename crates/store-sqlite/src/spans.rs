@@ -8,10 +8,11 @@
 //! rows from `id` on. So a thread that writes alone makes one span and leaves it as it
 //! is, and only where threads take turns does each batch add one.
 //!
-//! A place minus the number of its row is the same all over a span. What is taken out
-//! of a thread leaves holes in it.
+//! A place minus the number of its row is the same all over a span, and each number in it
+//! is that of a row: where some are taken out of a thread, its spans are split. So who
+//! reads rows without a choice among them sees if one is missing.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// One of the two tables whose rows threads share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,24 +269,126 @@ impl End {
     }
 }
 
-/// Ends the spans of a thread, all closed, with their last rows, after some were taken
-/// out; spans without rows go.
-pub(crate) fn trim(rows: Rows, connection: &Connection, thread: i64) -> rusqlite::Result<()> {
+/// Splits the spans of a thread, all closed, where rows were taken out; those without
+/// rows go.
+pub(crate) fn split(rows: Rows, connection: &Connection, thread: i64) -> rusqlite::Result<()> {
     let (table, spans) = (rows.table(), rows.spans());
-    for sql in [
-        format!(
-            "UPDATE {spans} SET last = (SELECT max(r.id) FROM {table} r
-                                         WHERE r.id BETWEEN {spans}.id AND {spans}.last)
-              WHERE start BETWEEN ?1 AND ?2"
-        ),
-        format!("DELETE FROM {spans} WHERE start BETWEEN ?1 AND ?2 AND last IS NULL"),
-    ] {
-        connection.execute(&sql, [start(thread, 0), start(thread, LAST_PLACE)])?;
+    let ends = [start(thread, 0), start(thread, LAST_PLACE)];
+    let whole: Vec<Span> = connection
+        .prepare_cached(&format!(
+            "SELECT start + min(id) - first, min(id), max(id)
+               FROM (SELECT s.start, s.id AS first, r.id,
+                            r.id - row_number() OVER (PARTITION BY s.start ORDER BY r.id) AS run
+                       FROM {spans} s CROSS JOIN {table} r ON r.id BETWEEN s.id AND s.last
+                      WHERE s.start BETWEEN ?1 AND ?2)
+              GROUP BY start, run"
+        ))?
+        .query_map(ends, |row| {
+            Ok(Span {
+                start: row.get(0)?,
+                id: row.get(1)?,
+                last: row.get(2)?,
+                is_stored: false,
+            })
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    remove(rows, connection, thread)?;
+    let mut insert = connection.prepare_cached(&format!(
+        "INSERT INTO {spans}(start, id, last) VALUES(?1, ?2, ?3)"
+    ))?;
+    for span in whole {
+        insert.execute(params![span.start, span.id, span.last])?;
     }
     Ok(())
 }
 
-/// Makes one span for a new thread, of rows that were just written behind all others:
+/// The first place above `after`, and below `before`, that a span of the thread says to
+/// have a row.
+pub(crate) fn next_place(
+    rows: Rows,
+    connection: &Connection,
+    thread: &str,
+    after: i64,
+    before: i64,
+) -> rusqlite::Result<Option<u64>> {
+    let (table, spans) = (rows.table(), rows.spans());
+    let sql = format!(
+        "SELECT max(?2 + 1, s.start & {LAST_PLACE})
+           FROM threads t CROSS JOIN {spans} s
+             ON s.start < (t.id << 32) + ?3
+            AND s.start >= coalesce((SELECT max(start) FROM {spans}
+                                      WHERE start > t.id << 32 AND start <= (t.id << 32) + ?2 + 1),
+                                    t.id << 32)
+          WHERE t.name = ?1
+            AND (s.start & {LAST_PLACE}) - s.id
+                + coalesce(s.last, (SELECT max(id) FROM {table})) > ?2
+          ORDER BY s.start LIMIT 1"
+    );
+    connection
+        .prepare_cached(&sql)?
+        .query_row(params![thread, after, before], |row| row.get(0))
+        .optional()
+}
+
+/// Where a row that was read stands in its span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) place: u64,
+    id: i64,
+    start: i64,
+    first: i64,
+    last: Option<i64>,
+}
+
+impl Standing {
+    /// What reads it, of the row `r` of the span `s`.
+    pub(crate) const COLUMNS: &str = "s.start, s.id, s.last, r.id";
+
+    /// From those columns, of which `first` is the first.
+    pub(crate) fn read(row: &Row<'_>, place: u64, first: usize) -> rusqlite::Result<Self> {
+        Ok(Self {
+            place,
+            start: row.get(first)?,
+            first: row.get(first + 1)?,
+            last: row.get(first + 2)?,
+            id: row.get(first + 3)?,
+        })
+    }
+
+    /// Whether `next` is the row behind this one.
+    fn is_before(&self, next: &Self) -> bool {
+        if self.start == next.start {
+            return next.id == self.id + 1;
+        }
+        self.last == Some(self.id) && next.id == next.first
+    }
+}
+
+/// The place at which a row is missing, if one is: `rows` are all of a thread above the
+/// place `after`, in order, and below the place `before`, if it is given. Those at one of
+/// the ends may be left out, where `is_begun` or `is_ended` says so.
+pub(crate) fn gap(
+    rows: &[Standing],
+    after: u64,
+    before: Option<u64>,
+    is_begun: bool,
+    is_ended: bool,
+) -> Option<u64> {
+    let (first, last) = (rows.first()?, rows.last()?);
+    if is_begun && first.id != first.first && first.place != after + 1 {
+        return Some(first.place.saturating_sub(1));
+    }
+    for (row, next) in rows.iter().zip(rows.iter().skip(1)) {
+        if !row.is_before(next) {
+            return Some(row.place + 1);
+        }
+    }
+    let is_last = last.last.is_none_or(|end| end == last.id);
+    let is_cut = before.is_some_and(|before| last.place + 1 >= before);
+    (is_ended && !is_last && !is_cut).then_some(last.place + 1)
+}
+
+/// Makes the spans of a new thread, of rows that were just written behind all others:
 /// the one at place 1 would have the number `id`.
 pub(crate) fn cover(
     rows: Rows,
@@ -298,7 +401,8 @@ pub(crate) fn cover(
         "INSERT INTO {spans}(start, id, last)
          SELECT ?1, ?2, max(id) FROM {table} HAVING max(id) >= ?2"
     );
-    connection.execute(&sql, [start(thread, 1), id]).map(drop)
+    connection.execute(&sql, [start(thread, 1), id])?;
+    split(rows, connection, thread)
 }
 
 /// Forgets the spans of a thread that goes, with its rows.
@@ -321,10 +425,13 @@ pub(crate) fn problem(rows: Rows, connection: &Connection) -> rusqlite::Result<O
     let sql = format!(
         "SELECT (SELECT count(*) FROM {table}),
                 (SELECT count(*) FROM {spans} s
-                  CROSS JOIN {table} r ON r.id BETWEEN s.id AND coalesce(s.last, {LAST}))"
+                  CROSS JOIN {table} r ON r.id BETWEEN s.id AND coalesce(s.last, {LAST})),
+                (SELECT coalesce(sum(coalesce(last, (SELECT max(id) FROM {table})) - id + 1), 0)
+                   FROM {spans})"
     );
-    let (there, held): (i64, i64) =
-        connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let problem = format!("`{spans}` hold {held} rows of the {there} of `{table}`");
-    Ok((there != held).then_some(problem))
+    let (there, held, told): (i64, i64, i64) =
+        connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let problem =
+        format!("`{spans}` tell of {told} rows, and hold {held} of the {there} of `{table}`");
+    Ok((there != held || held != told).then_some(problem))
 }

@@ -349,12 +349,12 @@ pub(crate) fn compact(
             )
             .map_err(fail)?;
     }
-    spans::trim(Rows::Records, connection, thread.id).map_err(fail)?;
+    spans::split(Rows::Records, connection, thread.id).map_err(fail)?;
     find_heads(connection, thread.id).map_err(fail)?;
     let mut mentioned = Mentioned::default();
     mentioned.read(path, connection, Rows::Records, thread.id)?;
     collect_messages(connection, thread.id, &mentioned).map_err(fail)?;
-    spans::trim(Rows::Messages, connection, thread.id).map_err(fail)?;
+    spans::split(Rows::Messages, connection, thread.id).map_err(fail)?;
     collect_contents(path, connection, thread.family)?;
     Ok(seqs)
 }

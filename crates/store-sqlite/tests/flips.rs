@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use rustagents_core::{
@@ -251,4 +252,68 @@ async fn a_damaged_part_is_right_again_when_its_value_is_written_again() {
     let read = journal.read(&t, Select::all()).await.unwrap();
     assert_eq!(read[..8], written.records);
     assert_eq!(read[8].body, long);
+}
+
+#[tokio::test]
+async fn a_row_that_is_missing_is_told_by_who_reads_without_a_choice() {
+    let written = Written::new().await;
+    for (table, of) in [("records", "chain = 1"), ("messages", "thread = 1")] {
+        // The last row of all has nothing behind it.
+        for nth in 0..if table == "records" { 8 } else { 4 } {
+            let path = written.with(&written.bytes);
+            let database = rusqlite::Connection::open(&path).unwrap();
+            let row = format!(
+                "DELETE FROM {table} WHERE id = (SELECT id FROM {table} WHERE {of}
+                  ORDER BY id LIMIT 1 OFFSET {nth})"
+            );
+            assert_eq!(database.execute(&row, []).unwrap(), 1);
+            drop(database);
+            let journal = SqliteJournal::open(&path).unwrap();
+            let t = thread("t");
+            let told = told(&journal, &t, written.content.digest).await;
+            let error = told.unwrap_err();
+            assert!(
+                matches!(&error, JournalError::Corrupt { reason, .. } if reason == "it is missing"),
+                "{table} {nth}: {error:?}"
+            );
+            if table == "records" {
+                for page in 1..=3 {
+                    pages(&journal, &t, page, nth).await;
+                }
+            }
+            let checked = journal.check(Duration::from_mins(1)).await.unwrap_err();
+            assert!(
+                matches!(checked, JournalError::Corrupt { .. }),
+                "{checked:?}"
+            );
+        }
+    }
+}
+
+/// Reads page by page, in both directions: up to the place that is missing, and no
+/// further.
+async fn pages(journal: &SqliteJournal, name: &ThreadId, page: usize, nth: usize) {
+    for newest_first in [false, true] {
+        let mut seen = Vec::new();
+        let mut select = Select::all().limit(page);
+        select.newest_first = newest_first;
+        let told = loop {
+            match journal.read(name, select.clone()).await {
+                Err(error) => break error,
+                Ok(read) => {
+                    let last = read.last().map(|record| record.seq);
+                    seen.extend(read.iter().map(|record| record.seq));
+                    let last = last.unwrap_or_else(|| panic!("nobody told: {seen:?}"));
+                    select = if newest_first {
+                        select.before(last)
+                    } else {
+                        select.after(last)
+                    };
+                }
+            }
+        };
+        assert!(matches!(told, JournalError::Corrupt { .. }), "{told:?}");
+        let missing = nth as u64 + 1;
+        assert!(!seen.contains(&missing), "{seen:?}");
+    }
 }

@@ -200,7 +200,7 @@ async fn a_check_finds_rows_that_nobody_holds() {
     let patience = std::time::Duration::from_mins(1);
     let error = store.journal.check(patience).await.unwrap_err().to_string();
     assert!(
-        error.contains("`record_spans` hold 1 rows of the 2"),
+        error.contains("`record_spans` tell of 1 rows, and hold 1 of the 2"),
         "{error}"
     );
 }
