@@ -212,8 +212,7 @@ fn records_now(
     } else {
         (true, !is_cut)
     };
-    let gap = spans::gap(&standings, select.after, select.before, is_begun, is_ended);
-    match gap {
+    match spans::gap(&standings, select.after, select.before, is_begun, is_ended) {
         Some(seq) => Err(corrupt(seq, MISSING)),
         None => Ok(records),
     }
@@ -501,7 +500,8 @@ fn said(
 type EachBody<'a> = dyn FnMut(&str, &[Digest]) -> Result<(), JournalError> + 'a;
 
 /// Shows `each` the bodies of a thread's records, or of its messages, and the contents
-/// that they are made of. All that is shown has its sum.
+/// that they are made of. All that is shown has its sum, and where a row is missing, that
+/// is an error.
 pub(crate) fn bodies(
     path: &Path,
     connection: &Connection,
@@ -510,14 +510,16 @@ pub(crate) fn bodies(
     each: &mut EachBody<'_>,
 ) -> Result<(), JournalError> {
     let fail = |error: rusqlite::Error| schema::failed(path, &error);
-    let (sql, columns, content) = match rows {
-        Rows::Records => (records_sql("t.id = ?1"), BODY, CONTENT),
+    let (sql, columns, content, standing) = match rows {
+        Rows::Records => (records_sql("t.id = ?1"), BODY, CONTENT, STANDING),
         Rows::Messages => {
-            let new = rows.between("?2", "?3");
-            (messages_sql(&new, "t.id = ?1"), SAID, CONTENT_OF_MESSAGE)
+            let all = messages_sql(&rows.between("?2", "?3"), "t.id = ?1");
+            (all, SAID, CONTENT_OF_MESSAGE, STANDING_OF_MESSAGE)
         }
     };
+    let sql = format!("{sql} ORDER BY s.start, r.id");
     let mut statement = connection.prepare_cached(&sql).map_err(fail)?;
+    let mut standings = Vec::new();
     let mut found = statement
         .query(params![thread, 0, place(LAST_PLACE) + 1])
         .map_err(fail)?;
@@ -539,8 +541,16 @@ pub(crate) fn bodies(
         let parts = recipe.iter().flat_map(Recipe::contents);
         let contents: Vec<_> = parts.chain(content).collect();
         each(&body, &contents)?;
+        let place = row.get(0).map_err(fail)?;
+        standings.push(Standing::read(row, place, standing).map_err(fail)?);
     }
-    Ok(())
+    match spans::gap(&standings, 0, None, true, true) {
+        Some(place) => Err(match rows {
+            Rows::Records => corrupt(place, MISSING),
+            Rows::Messages => missing_message(place),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The threads that `query` asks for.

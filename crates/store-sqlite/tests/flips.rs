@@ -229,6 +229,25 @@ async fn what_a_damaged_row_may_mention_stays() {
 }
 
 #[tokio::test]
+async fn what_a_missing_row_may_mention_stays() {
+    let written = Written::new().await;
+    let path = written.with(&written.bytes);
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let loss = "DELETE FROM records
+        WHERE chain IN (SELECT c.id FROM chains c JOIN threads t ON t.id = c.thread
+                         WHERE t.name = 'u') AND instr(CAST(body AS TEXT), ?1) > 0";
+    let digest = written.content.digest.to_string();
+    assert_eq!(database.execute(loss, [&digest]).unwrap(), 2);
+    drop(database);
+    let journal = SqliteJournal::open(&path).unwrap();
+    let (t, u) = (thread("t"), thread("u"));
+    let claim = journal.claim(&t, Owner::default()).await.unwrap();
+    journal.remove(&t, claim.epoch).await.unwrap();
+    let kept = journal.content(&u, written.content.digest).await;
+    assert_eq!(kept.unwrap(), Some(written.content.bytes.clone()));
+}
+
+#[tokio::test]
 async fn a_damaged_part_is_right_again_when_its_value_is_written_again() {
     let written = Written::new().await;
     let path = written.with(&written.bytes);
