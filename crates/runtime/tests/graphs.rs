@@ -30,6 +30,7 @@ use std::{
     time::Duration,
 };
 
+use rustagents_agent::{Agent, ToolSet};
 use rustagents_core::{
     CancellationToken, Coded,
     ask::Ask,
@@ -37,6 +38,7 @@ use rustagents_core::{
     journal::{Journal, Owner, kind},
     log::ThreadLog,
     message::Message,
+    model::Model,
     recorder::Durability,
     scope::Halt,
 };
@@ -45,14 +47,18 @@ use rustagents_graph::{
     StepContext, TaskContext,
 };
 use rustagents_runtime::{
-    Decision, GraphRun, GraphRunError, GraphRunner, Resume, Runtime, Status, ThreadView, Watch,
-    threads::check::check,
+    AgentNode, Decision, GraphRun, GraphRunError, GraphRunner, Resume, Runtime, Status, ThreadView,
+    Watch, threads::check::check,
 };
 use rustagents_store::{
     MemoryJournal,
     fault::{FaultJournal, FaultPoint, Side},
 };
-use rustagents_testkit::{clock::ManualClock, ids::CountingIds, tool::World};
+use rustagents_testkit::{
+    clock::ManualClock,
+    ids::CountingIds,
+    tool::{FakeTool, World},
+};
 use serde_json::{Value, json};
 
 #[derive(Clone, Debug, PartialEq, GraphState)]
@@ -62,6 +68,29 @@ struct Desk {
     notes: Vec<String>,
     #[channel(messages)]
     messages: Messages,
+}
+
+/// A graph whose node `x` is an agent with `tool`, or holds a graph with one.
+fn with_clerk(model: Arc<dyn Model>, tool: FakeTool, is_deep: bool) -> GraphBuilder<Desk> {
+    let tools = ToolSet::new().offer(Arc::new(tool)).build().unwrap();
+    let clerk = Agent::builder("clerk")
+        .model(model)
+        .instructions("Work.")
+        .tools(tools)
+        .build()
+        .unwrap();
+    let clerk = AgentNode::new(
+        clerk,
+        |desk: &Desk| desk.messages.to_vec(),
+        |said| Desk::update().notes(said.answer),
+    );
+    let graph = GraphBuilder::<Desk>::typed("office");
+    if !is_deep {
+        return graph.node("x", clerk);
+    }
+    let inner = GraphBuilder::<Desk>::typed("inner").node("clerk", clerk);
+    let inner = inner.start(["clerk"]).finish("clerk").compile().unwrap();
+    graph.subgraph("x", inner)
 }
 
 type Ended = Result<NodeOutput<Desk>, NodeError>;

@@ -2,14 +2,12 @@
 
 use super::*;
 use futures::{StreamExt, stream::BoxStream};
-use rustagents_agent::{Agent, ToolSet};
 use rustagents_core::{
     message::Role,
     model::{FinishReason, Model, ModelDelta, ModelRequest, StreamItem},
     tool::{Approval, EffectClass},
 };
 use rustagents_graph::{NodeSpec, Timeout};
-use rustagents_runtime::AgentNode;
 use rustagents_testkit::{
     model::{FakeModel, Reply},
     tool::FakeTool,
@@ -62,29 +60,9 @@ fn tool(time: Duration) -> FakeTool {
     tool.declare(|spec| spec.approval = Some(Approval::Allow))
 }
 
-/// A graph whose node `x` is an agent, or holds a graph with one.
+/// A graph whose node `x` has a clerk with `tool`, and may not be idle for long.
 fn office(model: Arc<dyn Model>, tool: FakeTool, is_deep: bool) -> Graph<Desk> {
-    let tools = ToolSet::new().offer(Arc::new(tool)).build().unwrap();
-    let clerk = Agent::builder("clerk")
-        .model(model)
-        .instructions("Look.")
-        .tools(tools)
-        .build()
-        .unwrap();
-    let clerk = AgentNode::new(
-        clerk,
-        |desk: &Desk| desk.messages.to_vec(),
-        |said| Desk::update().notes(said.answer),
-    );
-    let graph = GraphBuilder::<Desk>::typed("office");
-    let graph = if is_deep {
-        let inner = GraphBuilder::<Desk>::typed("inner").node("clerk", clerk);
-        let inner = inner.start(["clerk"]).finish("clerk").compile().unwrap();
-        graph.subgraph("x", inner)
-    } else {
-        graph.node("x", clerk)
-    };
-    graph
+    with_clerk(model, tool, is_deep)
         .spec("x", NodeSpec::new().timeout(Timeout::idle(IDLE)))
         .start(["x"])
         .finish("x")

@@ -1,10 +1,8 @@
 //! What a time-out finds in the agent of a node.
 
 use super::*;
-use rustagents_agent::{Agent, ToolSet};
 use rustagents_core::tool::{Approval, EffectClass, ToolError, ToolErrorKind};
 use rustagents_graph::{NodeSpec, RetryPolicy, Timeout};
-use rustagents_runtime::AgentNode;
 use rustagents_testkit::{
     model::{FakeModel, Reply},
     tool::FakeTool,
@@ -43,34 +41,13 @@ fn pay(effect: EffectClass, end: Option<Came>, world: &World) -> FakeTool {
     })
 }
 
-/// A graph whose node `x` is a clerk with `tool`, or holds a graph with one, and has its
-/// time; a handler `h`.
+/// A graph whose node `x` has a clerk with `tool`, and its time; a handler `h`.
 fn office(tool: FakeTool, is_deep: bool, spec: NodeSpec) -> Graph<Desk> {
     let model = FakeModel::new([
         Reply::Calls(vec![("pay", r#"{"cents":900}"#.into())]),
         Reply::Text("done"),
     ]);
-    let tools = ToolSet::new().offer(Arc::new(tool)).build().unwrap();
-    let clerk = Agent::builder("clerk")
-        .model(Arc::new(model))
-        .instructions("Pay.")
-        .tools(tools)
-        .build()
-        .unwrap();
-    let clerk = AgentNode::new(
-        clerk,
-        |desk: &Desk| desk.messages.to_vec(),
-        |said| Desk::update().notes(said.answer),
-    );
-    let graph = GraphBuilder::<Desk>::typed("office");
-    let graph = if is_deep {
-        let inner = GraphBuilder::<Desk>::typed("inner").node("clerk", clerk);
-        let inner = inner.start(["clerk"]).finish("clerk").compile().unwrap();
-        graph.subgraph("x", inner)
-    } else {
-        graph.node("x", clerk)
-    };
-    graph
+    with_clerk(Arc::new(model), tool, is_deep)
         .function("h", |_, _| async { note("handled") })
         .spec("x", spec)
         .start(["x"])
